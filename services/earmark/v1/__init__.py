@@ -1,0 +1,1 @@
+"""Generated from protos/earmark/v1 by protos/generate.sh. Never edited."""
