@@ -7,7 +7,7 @@ same process, for simulation and tests). Writes are patches, because our structs
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -57,9 +57,7 @@ class ApiError(Exception):
     `causes` are (field, message) pairs.
     """
 
-    def __init__(
-        self, status: int, reason: str, message: str, causes: tuple[tuple[str, str], ...] = ()
-    ) -> None:
+    def __init__(self, status: int, reason: str, message: str, causes: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(message)
         self.status = status
         self.reason = reason
@@ -119,7 +117,7 @@ class KubeApi(Protocol):
         kind: type[T],
         name: str,
         namespace: str,
-        patch: dict[str, Any] | list[dict[str, Any]],
+        patch: dict[str, Any] | Sequence[dict[str, Any]],
         *,
         subresource: str = "",
         patch_type: PatchType = PatchType.MERGE,

@@ -18,7 +18,7 @@ class _Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rena
     """Base of all object structs."""
 
 
-class OwnerReference(_Value):
+class OwnerReference(_Value, frozen=True):
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -26,7 +26,7 @@ class OwnerReference(_Value):
     controller: bool = False
 
 
-class ObjectMeta(_Value):
+class ObjectMeta(_Value, frozen=True):
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
@@ -42,7 +42,7 @@ class ObjectMeta(_Value):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-class Condition(_Value):
+class Condition(_Value, frozen=True):
     """A status condition, of pods, nodes and allocated devices alike."""
 
     type: str = ""
@@ -53,7 +53,7 @@ class Condition(_Value):
     observed_generation: int | None = None
 
 
-class Object(_Value):
+class Object(_Value, frozen=True):
     """Base of everything with metadata."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -67,64 +67,64 @@ class Object(_Value):
 # --- selectors -------------------------------------------------------------------------------------------------------
 
 
-class LabelSelectorRequirement(_Value):
+class LabelSelectorRequirement(_Value, frozen=True):
     key: str = ""
     operator: str = ""
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(_Value):
+class LabelSelector(_Value, frozen=True):
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
 
-class NodeSelectorRequirement(_Value):
+class NodeSelectorRequirement(_Value, frozen=True):
     key: str = ""
     operator: str = ""
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(_Value):
+class NodeSelectorTerm(_Value, frozen=True):
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
-class NodeSelector(_Value):
+class NodeSelector(_Value, frozen=True):
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
 # --- core/v1 ---------------------------------------------------------------------------------------------------------
 
 
-class Namespace(Object):
+class Namespace(Object, frozen=True):
     pass
 
 
-class Taint(_Value):
+class Taint(_Value, frozen=True):
     key: str = ""
     value: str = ""
     effect: str = ""
     time_added: datetime | None = None
 
 
-class NodeSpec(_Value):
+class NodeSpec(_Value, frozen=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
-class NodeStatus(_Value):
+class NodeStatus(_Value, frozen=True):
     capacity: dict[str, str] = {}
     allocatable: dict[str, str] = {}
     conditions: tuple[Condition, ...] = ()
     declared_features: tuple[str, ...] = ()
 
 
-class Node(Object):
+class Node(Object, frozen=True):
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
 
-class Toleration(_Value):
+class Toleration(_Value, frozen=True):
     key: str = ""
     operator: str = ""
     value: str = ""
@@ -132,25 +132,25 @@ class Toleration(_Value):
     toleration_seconds: int | None = None
 
 
-class ContainerPort(_Value):
+class ContainerPort(_Value, frozen=True):
     container_port: int = 0
     host_port: int = 0
     host_ip: str = field(name="hostIP", default="")
     protocol: str = "TCP"
 
 
-class ContainerClaim(_Value):
+class ContainerClaim(_Value, frozen=True):
     name: str = ""
     request: str = ""
 
 
-class ResourceRequirements(_Value):
+class ResourceRequirements(_Value, frozen=True):
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}
     claims: tuple[ContainerClaim, ...] = ()
 
 
-class Container(_Value):
+class Container(_Value, frozen=True):
     name: str = ""
     image: str = ""
     resources: ResourceRequirements = ResourceRequirements()
@@ -159,25 +159,25 @@ class Container(_Value):
     restart_policy: str = ""
 
 
-class PreferredSchedulingTerm(_Value):
+class PreferredSchedulingTerm(_Value, frozen=True):
     weight: int = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class NodeAffinity(_Value):
+class NodeAffinity(_Value, frozen=True):
     required: NodeSelector | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
     preferred: tuple[PreferredSchedulingTerm, ...] = field(
         name="preferredDuringSchedulingIgnoredDuringExecution", default=()
     )
 
 
-class Affinity(_Value):
+class Affinity(_Value, frozen=True):
     node_affinity: NodeAffinity | None = None
     pod_affinity: Any = None
     pod_anti_affinity: Any = None
 
 
-class PodResourceClaim(_Value):
+class PodResourceClaim(_Value, frozen=True):
     """An entry of pod.spec.resourceClaims."""
 
     name: str = ""
@@ -185,11 +185,11 @@ class PodResourceClaim(_Value):
     resource_claim_template_name: str | None = None
 
 
-class PodSchedulingGate(_Value):
+class PodSchedulingGate(_Value, frozen=True):
     name: str = ""
 
 
-class PodSpec(_Value):
+class PodSpec(_Value, frozen=True):
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
     priority: int | None = None
@@ -213,18 +213,18 @@ class PodSpec(_Value):
     restart_policy: str = ""
 
 
-class PodResourceClaimStatus(_Value):
+class PodResourceClaimStatus(_Value, frozen=True):
     """The claim that was made for an entry; no resource_claim_name means that none is needed."""
 
     name: str = ""
     resource_claim_name: str | None = None
 
 
-class PodExtendedResourceClaimStatus(_Value):
+class PodExtendedResourceClaimStatus(_Value, frozen=True):
     resource_claim_name: str = ""
 
 
-class PodStatus(_Value):
+class PodStatus(_Value, frozen=True):
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
     nominated_node_name: str = ""
@@ -236,7 +236,7 @@ class PodStatus(_Value):
     message: str = ""
 
 
-class Pod(Object):
+class Pod(Object, frozen=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
@@ -251,7 +251,7 @@ class Pod(Object):
         return self.status.phase in ("Succeeded", "Failed")
 
 
-class ObjectReference(_Value):
+class ObjectReference(_Value, frozen=True):
     api_version: str = ""
     kind: str = ""
     namespace: str = ""
@@ -262,20 +262,20 @@ class ObjectReference(_Value):
 # --- scheduling.k8s.io/v1, policy/v1, coordination.k8s.io/v1, events.k8s.io/v1 ----------------------------------------
 
 
-class PriorityClass(Object):
+class PriorityClass(Object, frozen=True):
     value: int = 0
     global_default: bool = False
     preemption_policy: str | None = None
     description: str = ""
 
 
-class PodDisruptionBudgetSpec(_Value):
+class PodDisruptionBudgetSpec(_Value, frozen=True):
     selector: LabelSelector | None = None
     min_available: Any = None
     max_unavailable: Any = None
 
 
-class PodDisruptionBudgetStatus(_Value):
+class PodDisruptionBudgetStatus(_Value, frozen=True):
     disruptions_allowed: int = 0
     disrupted_pods: dict[str, Any] = {}
     current_healthy: int = 0
@@ -283,12 +283,12 @@ class PodDisruptionBudgetStatus(_Value):
     expected_pods: int = 0
 
 
-class PodDisruptionBudget(Object):
+class PodDisruptionBudget(Object, frozen=True):
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
 
 
-class LeaseSpec(_Value):
+class LeaseSpec(_Value, frozen=True):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     acquire_time: datetime | None = None
@@ -296,11 +296,11 @@ class LeaseSpec(_Value):
     lease_transitions: int | None = None
 
 
-class Lease(Object):
+class Lease(Object, frozen=True):
     spec: LeaseSpec = LeaseSpec()
 
 
-class Event(Object):
+class Event(Object, frozen=True):
     """An events.k8s.io/v1 Event. `type` is Normal or Warning."""
 
     event_time: datetime | None = None
@@ -317,34 +317,34 @@ class Event(Object):
 # --- resource.k8s.io/v1 ----------------------------------------------------------------------------------------------
 
 
-class CELDeviceSelector(_Value):
+class CELDeviceSelector(_Value, frozen=True):
     expression: str = ""
 
 
-class DeviceSelector(_Value):
+class DeviceSelector(_Value, frozen=True):
     cel: CELDeviceSelector | None = None
 
 
-class OpaqueDeviceConfiguration(_Value):
+class OpaqueDeviceConfiguration(_Value, frozen=True):
     driver: str = ""
     parameters: Any = None
 
 
-class DeviceClassConfiguration(_Value):
+class DeviceClassConfiguration(_Value, frozen=True):
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-class DeviceClassSpec(_Value):
+class DeviceClassSpec(_Value, frozen=True):
     selectors: tuple[DeviceSelector, ...] = ()
     config: tuple[DeviceClassConfiguration, ...] = ()
     extended_resource_name: str | None = None
 
 
-class DeviceClass(Object):
+class DeviceClass(Object, frozen=True):
     spec: DeviceClassSpec = DeviceClassSpec()
 
 
-class DeviceAttribute(_Value):
+class DeviceAttribute(_Value, frozen=True):
     """Exactly one is set; the list forms are alpha."""
 
     int_: int | None = field(name="int", default=None)
@@ -357,46 +357,46 @@ class DeviceAttribute(_Value):
     versions: tuple[str, ...] | None = None
 
 
-class CapacityRequestPolicyRange(_Value):
+class CapacityRequestPolicyRange(_Value, frozen=True):
     min: str | None = None
     max: str | None = None
     step: str | None = None
 
 
-class CapacityRequestPolicy(_Value):
+class CapacityRequestPolicy(_Value, frozen=True):
     default: str | None = None
     valid_values: tuple[str, ...] = ()
     valid_range: CapacityRequestPolicyRange | None = None
 
 
-class DeviceCapacity(_Value):
+class DeviceCapacity(_Value, frozen=True):
     value: str = "0"
     request_policy: CapacityRequestPolicy | None = None
 
 
-class Counter(_Value):
+class Counter(_Value, frozen=True):
     value: str = "0"
 
 
-class CounterSet(_Value):
+class CounterSet(_Value, frozen=True):
     name: str = ""
     counters: dict[str, Counter] = {}
 
 
-class DeviceCounterConsumption(_Value):
+class DeviceCounterConsumption(_Value, frozen=True):
     counter_set: str = ""
     counters: dict[str, Counter] = {}
     compatibility_groups: tuple[str, ...] = ()
 
 
-class DeviceTaint(_Value):
+class DeviceTaint(_Value, frozen=True):
     key: str = ""
     value: str = ""
     effect: str = ""
     time_added: datetime | None = None
 
 
-class Device(_Value):
+class Device(_Value, frozen=True):
     name: str = ""
     attributes: dict[str, DeviceAttribute] = {}
     capacity: dict[str, DeviceCapacity] = {}
@@ -413,13 +413,13 @@ class Device(_Value):
     node_allocatable_resources: Any = None
 
 
-class ResourcePool(_Value):
+class ResourcePool(_Value, frozen=True):
     name: str = ""
     generation: int = 0
     resource_slice_count: int = 0
 
 
-class ResourceSliceSpec(_Value):
+class ResourceSliceSpec(_Value, frozen=True):
     driver: str = ""
     pool: ResourcePool = ResourcePool()
     node_name: str | None = None
@@ -431,11 +431,11 @@ class ResourceSliceSpec(_Value):
     skip_node_operations: tuple[str, ...] = ()
 
 
-class ResourceSlice(Object):
+class ResourceSlice(Object, frozen=True):
     spec: ResourceSliceSpec = ResourceSliceSpec()
 
 
-class DeviceToleration(_Value):
+class DeviceToleration(_Value, frozen=True):
     key: str = ""
     operator: str = ""
     value: str = ""
@@ -443,16 +443,16 @@ class DeviceToleration(_Value):
     toleration_seconds: int | None = None
 
 
-class CapacityRequirements(_Value):
+class CapacityRequirements(_Value, frozen=True):
     requests: dict[str, str] = {}
 
 
-class DerivedAttribute(_Value):
+class DerivedAttribute(_Value, frozen=True):
     name: str = ""
     expression: str = ""
 
 
-class DeviceSubRequest(_Value):
+class DeviceSubRequest(_Value, frozen=True):
     name: str = ""
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
@@ -463,7 +463,7 @@ class DeviceSubRequest(_Value):
     derived_attributes: tuple[Any, ...] = ()
 
 
-class ExactDeviceRequest(_Value):
+class ExactDeviceRequest(_Value, frozen=True):
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
     allocation_mode: str = ""
@@ -474,34 +474,34 @@ class ExactDeviceRequest(_Value):
     derived_attributes: tuple[Any, ...] = ()
 
 
-class DeviceRequest(_Value):
+class DeviceRequest(_Value, frozen=True):
     name: str = ""
     exactly: ExactDeviceRequest | None = None
     first_available: tuple[DeviceSubRequest, ...] = ()
 
 
-class DeviceConstraint(_Value):
+class DeviceConstraint(_Value, frozen=True):
     requests: tuple[str, ...] = ()
     match_attribute: str | None = None
     distinct_attribute: str | None = None
 
 
-class DeviceClaimConfiguration(_Value):
+class DeviceClaimConfiguration(_Value, frozen=True):
     requests: tuple[str, ...] = ()
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-class DeviceClaim(_Value):
+class DeviceClaim(_Value, frozen=True):
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
     config: tuple[DeviceClaimConfiguration, ...] = ()
 
 
-class ResourceClaimSpec(_Value):
+class ResourceClaimSpec(_Value, frozen=True):
     devices: DeviceClaim = DeviceClaim()
 
 
-class DeviceRequestAllocationResult(_Value):
+class DeviceRequestAllocationResult(_Value, frozen=True):
     """One allocated device."""
 
     request: str = ""
@@ -517,24 +517,24 @@ class DeviceRequestAllocationResult(_Value):
     skip_node_operations: tuple[str, ...] = ()
 
 
-class DeviceAllocationConfiguration(_Value):
+class DeviceAllocationConfiguration(_Value, frozen=True):
     source: str = ""
     requests: tuple[str, ...] = ()
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-class DeviceAllocationResult(_Value):
+class DeviceAllocationResult(_Value, frozen=True):
     results: tuple[DeviceRequestAllocationResult, ...] = ()
     config: tuple[DeviceAllocationConfiguration, ...] = ()
 
 
-class AllocationResult(_Value):
+class AllocationResult(_Value, frozen=True):
     devices: DeviceAllocationResult = DeviceAllocationResult()
     node_selector: NodeSelector | None = None
     allocation_timestamp: datetime | None = None
 
 
-class ResourceClaimConsumerReference(_Value):
+class ResourceClaimConsumerReference(_Value, frozen=True):
     """An entry of reservedFor. A pod has api_group "" and resource "pods"."""
 
     api_group: str = ""
@@ -543,7 +543,7 @@ class ResourceClaimConsumerReference(_Value):
     uid: str = ""
 
 
-class AllocatedDeviceStatus(_Value):
+class AllocatedDeviceStatus(_Value, frozen=True):
     driver: str = ""
     pool: str = ""
     device: str = ""
@@ -551,37 +551,37 @@ class AllocatedDeviceStatus(_Value):
     conditions: tuple[Condition, ...] = ()
 
 
-class ResourceClaimStatus(_Value):
+class ResourceClaimStatus(_Value, frozen=True):
     allocation: AllocationResult | None = None
     reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
     devices: tuple[AllocatedDeviceStatus, ...] = ()
 
 
-class ResourceClaim(Object):
+class ResourceClaim(Object, frozen=True):
     spec: ResourceClaimSpec = ResourceClaimSpec()
     status: ResourceClaimStatus = ResourceClaimStatus()
 
 
-class ResourceClaimTemplateSpec(_Value):
+class ResourceClaimTemplateSpec(_Value, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: ResourceClaimSpec = ResourceClaimSpec()
 
 
-class ResourceClaimTemplate(Object):
+class ResourceClaimTemplate(Object, frozen=True):
     spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
 
 
-class DeviceTaintSelector(_Value):
+class DeviceTaintSelector(_Value, frozen=True):
     driver: str | None = None
     pool: str | None = None
     device: str | None = None
 
 
-class DeviceTaintRuleSpec(_Value):
+class DeviceTaintRuleSpec(_Value, frozen=True):
     # None matches nothing; an empty selector matches every device.
     device_selector: DeviceTaintSelector | None = None
     taint: DeviceTaint = DeviceTaint()
 
 
-class DeviceTaintRule(Object):
+class DeviceTaintRule(Object, frozen=True):
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
