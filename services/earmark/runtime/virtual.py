@@ -72,6 +72,9 @@ class _VirtualSelector:
 class _OrderedTimer(asyncio.TimerHandle):
     """A timer that comes after the timers of the same instant that were made before it."""
 
+    # A slot of TimerHandle that only BaseEventLoop uses.
+    _scheduled: bool
+
     def __init__(
         self,
         when: float,
@@ -126,7 +129,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         timer._scheduled = True
         return timer
 
-    def run_in_executor(self, executor: object, func: Callable[..., object], *args: object) -> NoReturn:  # type: ignore[override]
+    def run_in_executor(self, executor: object, func: Callable[..., object], *args: object) -> NoReturn:
         """Refuse: a thread would bring real time in."""
         raise RuntimeError(f"no threads in virtual time: {getattr(func, '__qualname__', func)}")
 
