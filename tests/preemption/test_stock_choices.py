@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from support.preemption_stock import Case, CpuCluster, case_of
 
 KEPT = Path(__file__).resolve().parent.parent / "data" / "preemption" / "stock-choices.yaml"
