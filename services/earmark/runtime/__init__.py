@@ -1,4 +1,4 @@
-"""What every service starts with: settings, clock, ids, channels, server, health, telemetry, metrics, logs.
+"""What every service starts with: settings, clock, ids, channels, server, health, telemetry, metrics, logs, supervisor.
 
-The only package that touches gRPC servers and OpenTelemetry exporters. It knows no service by name.
+The only package that touches gRPC servers and OpenTelemetry exporters. It knows the services' names and nothing else.
 """

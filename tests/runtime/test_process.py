@@ -1,0 +1,108 @@
+"""The life of a process, with a small component of the test's own, over real sockets and signals."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import textwrap
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from earmark.runtime.server import serving
+
+PROGRAM = textwrap.dedent(
+    """
+    import asyncio
+    from dataclasses import dataclass
+    from earmark.runtime.main import no_api, run
+
+    @dataclass(frozen=True)
+    class Settings:
+        fail_after: float = 0.0
+        stop_takes: float = 0.0
+
+    class Component:
+        name = "nodes"
+        def __init__(self, settings, env):
+            self.settings, self.env, self.up = settings, env, False
+        def register(self, server): ...
+        async def start(self):
+            self.env.tasks.spawn(self.work(), "work")
+        async def work(self):
+            self.up = True
+            if self.settings.fail_after:
+                await self.env.clock.sleep(self.settings.fail_after)
+                raise RuntimeError("worn out")
+        def ready(self): return self.up
+        async def stop(self):
+            await asyncio.sleep(self.settings.stop_takes)
+            print("stopped", flush=True)
+
+    run("nodes", Settings, Component, open_api=no_api)
+    """
+)
+
+
+async def start(tmp_path: Path, **variables: str) -> asyncio.subprocess.Process:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(program),
+        env={**os.environ, "EARMARK_RUNTIME_STATE_DIR": str(tmp_path), **variables},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def until_serving(tmp_path: Path) -> None:
+    async with asyncio.timeout(30):
+        while not await serving(f"unix:{tmp_path}/run/nodes.sock"):  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.02)
+
+
+async def test_sigterm_drains_and_ends_with_0(tmp_path: Path) -> None:
+    process = await start(tmp_path, EARMARK_NODES_STOP_TAKES="0.1")
+    await until_serving(tmp_path)
+    process.send_signal(signal.SIGTERM)
+    out, _ = await process.communicate()
+    assert (process.returncode, out) == (0, b"stopped\n")
+
+
+async def test_metrics_are_served_where_the_file_says(tmp_path: Path) -> None:
+    process = await start(tmp_path)
+    await until_serving(tmp_path)
+    url = (tmp_path / "run/nodes.metrics").read_text().strip()
+    text = await asyncio.to_thread(lambda: urllib.request.urlopen(url, timeout=5).read().decode())
+    assert url.startswith("http://127.0.0.1:")
+    assert "process_resident_memory_bytes" in text
+    process.terminate()
+    await process.wait()
+    assert not (tmp_path / "run/nodes.metrics").exists()
+
+
+async def test_a_failed_task_ends_the_process_with_1(tmp_path: Path) -> None:
+    process = await start(tmp_path, EARMARK_NODES_FAIL_AFTER="0.05")
+    _, err = await process.communicate()
+    assert process.returncode == 1
+    assert b"task nodes/work failed: worn out" in err
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "line"),
+    [
+        ("EARMARK_NODES_FAIL_AFTER", "never", "earmark.nodes: EARMARK_NODES_FAIL_AFTER fail_after: Expected `float`"),
+        ("EARMARK_RUNTIME_ADDRESSES", '{nodes = "0.0.0.0:1"}', "earmark.nodes: '0.0.0.0:1': plain RPC listens on"),
+        ("EARMARK_CONFIG", "/no/such.toml", "earmark.nodes: /no/such.toml: No such file"),
+    ],
+)
+async def test_bad_settings_end_with_2_and_one_line(tmp_path: Path, variable: str, value: str, line: str) -> None:
+    process = await start(tmp_path, **{variable: value})
+    _, err = await process.communicate()
+    assert process.returncode == 2
+    assert err.decode().startswith(line)
+    assert err.decode().count("\n") == 1
