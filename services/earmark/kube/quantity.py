@@ -165,18 +165,23 @@ class Quantity:
     def _scaled_value(self, scale: int) -> int:
         if not self._big:
             if self._scale < scale:
-                return _round_away(self._mantissa, scale - self._scale)
-            scaled = _scale_up(self._mantissa, self._scale - scale)
-            return 0 if scaled is None else scaled
+                return _wrapped(_round_away(self._mantissa, scale - self._scale))
+            shift = self._scale - scale
+            scaled = _scale_up(self._mantissa, shift)
+            if scaled is not None:
+                return scaled
+            # Upstream ignores the overflow: its short cuts give the low bits, its loop gives zero.
+            wraps = shift in (1, 2, 3, 6, 9) and self._mantissa != _MIN_INT64
+            return _wrapped(self._mantissa * 10**shift) if wraps else 0
         drop = scale - self._scale
         if drop <= 0:
             factor = 10**-drop if -drop < 19 else _MIN_INT64
             return _wrapped(_wrapped(self._mantissa) * factor)
         if self._mantissa < _MAX_INT64 and drop < 19:
             # Upstream truncates towards zero and then adds one, for negative values too.
-            return _truncated(_wrapped(self._mantissa), 10**drop)
+            return _wrapped(_truncated(_wrapped(self._mantissa), 10**drop))
         whole, rest = divmod(self._mantissa, _power(drop))
-        return _wrapped(whole) + (1 if rest else 0)
+        return _wrapped(whole + (1 if rest else 0))
 
     def as_int64(self) -> int | None:
         """The value if Go's AsInt64 gives one: a small form without fraction digits that fits; else None."""
