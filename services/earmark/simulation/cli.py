@@ -1,0 +1,133 @@
+"""`earmark simulate`: scenario files in, verdicts out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from earmark.dynamicresources.settings import DEFAULT_GATES
+from earmark.simulation.encode import outcome_json
+from earmark.simulation.errors import ScenarioError
+from earmark.simulation.loader import load_scenarios
+from earmark.simulation.player import play
+from earmark.simulation.present import headline, present, problems
+from earmark.simulation.report import Outcome
+from earmark.simulation.scenario import Scenario
+
+HELD, BROKEN, UNUSABLE = 0, 1, 2
+
+
+def simulate(files: Sequence[Path], *, seed: int, as_json: bool, quiet: bool) -> int:
+    """Play all scenarios of the files in order and print what they have shown.
+
+    Args: `as_json` prints one JSON object a scenario and line, `quiet` nothing of what has held but a last line.
+    Returns the exit status: 0 if everything held, 1 if not, 2 (and one line on stderr) if a file cannot be used.
+    """
+    errors = Console(stderr=True, soft_wrap=True, highlight=False)
+    try:
+        scenarios = [scenario for path in files for scenario in load_scenarios(path, DEFAULT_GATES)]
+        outcomes = _play_all(scenarios, seed, _Printer(as_json=as_json, quiet=quiet))
+    except ScenarioError as error:
+        errors.print(f"error: {error}", style="red", markup=False)
+        return UNUSABLE
+    return HELD if all(outcomes) else BROKEN
+
+
+def _play_all(scenarios: Sequence[Scenario], seed: int, printer: _Printer) -> list[bool]:
+    held: list[bool] = []
+    with printer.progress(len(scenarios)) as progress:
+        for scenario in scenarios:
+            progress.begin(scenario.name)
+            outcome = play(scenario, seed)
+            held.append(outcome.ok)
+            printer.show(outcome)
+            progress.end()
+    printer.summary(held)
+    return held
+
+
+class _Progress(Protocol):
+    def begin(self, name: str) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class _NoProgress:
+    def begin(self, name: str) -> None:
+        """Show nothing."""
+
+    def end(self) -> None:
+        """Show nothing."""
+
+
+class _Bar:
+    """A bar on stderr, with the scenario that is played."""
+
+    def __init__(self, bar: Progress, total: int) -> None:
+        self._bar = bar
+        self._task = bar.add_task("", total=total)
+
+    def begin(self, name: str) -> None:
+        self._bar.update(self._task, description=name)
+
+    def end(self) -> None:
+        self._bar.advance(self._task)
+
+
+class _BarContext(AbstractContextManager[_Progress]):
+    def __init__(self, console: Console, total: int) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+            console=console, transient=True,
+        )  # fmt: skip
+        self._total = total
+
+    def __enter__(self) -> _Progress:
+        self._bar.start()
+        return _Bar(self._bar, self._total)
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+
+class _Printer:
+    """Where outcomes are printed: JSON on stdout as it is, everything else by rich."""
+
+    def __init__(self, *, as_json: bool, quiet: bool) -> None:
+        self._as_json = as_json
+        self._quiet = quiet
+        self._console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        self._errors = Console(stderr=True)
+
+    def progress(self, total: int) -> AbstractContextManager[_Progress]:
+        """Return a bar where somebody looks and there is more than one scenario."""
+        if total < 2 or self._quiet or self._as_json or not self._errors.is_terminal:
+            return nullcontext(_NoProgress())
+        return _BarContext(self._errors, total)
+
+    def show(self, outcome: Outcome) -> None:
+        """Print one outcome."""
+        if self._as_json:
+            sys.stdout.write(outcome_json(outcome) + "\n")
+            sys.stdout.flush()
+        elif not self._quiet:
+            present(outcome, self._console)
+        elif not outcome.ok:
+            self._console.print(headline(outcome))
+            self._console.print(problems(outcome))
+
+    def summary(self, held: Sequence[bool]) -> None:
+        """Print how many scenarios held."""
+        if self._as_json:
+            return
+        failed = held.count(False)
+        text = f"{len(held)} scenario{'' if len(held) == 1 else 's'} played, " + (
+            f"{failed} failed" if failed else "all held"
+        )
+        self._console.print(text, style="bold red" if failed else "bold green")

@@ -1,0 +1,35 @@
+"""Where a test or a generator reaches into a run: faults between services and API, and a look at every instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from earmark.kube.api import KubeApi
+from earmark.kube.clock import Clock
+
+if TYPE_CHECKING:
+    from earmark.apiserver.registry import Registry
+
+
+def _same_api(client: str, api: KubeApi, clock: Clock) -> KubeApi:
+    return api
+
+
+def _nothing(registry: Registry) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What is done besides playing the timeline; by default nothing."""
+
+    # Puts something between a service and the API: late, lost or reordered watch events, refused writes. Gets the
+    # service's name, the API and the run's clock.
+    api: Callable[[str, KubeApi, Clock], KubeApi] = _same_api
+    # Called once, when the registry is there and before any service is: to set registry.faults.
+    prepare: Callable[[Registry], None] = _nothing
+    # How much later than it happened services may see it, in seconds: nominations of pods that have just gone are
+    # forgiven for as long.
+    staleness: float = 0.0
