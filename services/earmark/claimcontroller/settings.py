@@ -18,8 +18,8 @@ class ClaimControllerSettings:
     workers: int = 10
     """Keys that are worked on at the same time."""
 
-    deleted_uids: int = 500
-    """UIDs of deleted pods that are remembered; others are looked up in the API."""
+    remembered_ends: int = 10_000
+    """Pods whose end is remembered; of others the API is asked, and their delay counts from then (upstream: 500)."""
 
     reporting_controller: str = "resource_claim"
     """The reportingController of events."""

@@ -10,8 +10,8 @@ import asyncio
 import heapq
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
 
 from earmark.kube.api import ApiError, ApiUnavailable
 from earmark.kube.clock import Clock
@@ -23,14 +23,7 @@ RETRIES_PER_SECOND = 10.0
 RETRY_BURST = 100.0
 
 
-class _Key(Protocol):
-    """Keys are ordered, so that what is due at one instant is worked on in a defined order."""
-
-    def __lt__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-
-
-K = TypeVar("K", bound=_Key)
+K = TypeVar("K", bound=Hashable)
 
 _log = logging.getLogger(__name__)
 
