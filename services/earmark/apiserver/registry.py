@@ -25,8 +25,8 @@ from earmark.apiserver.metadata import stamp_new, validate_metadata
 from earmark.apiserver.patches import json_patch, merge_patch, strategic_patch
 from earmark.apiserver.schema import Schema, SchemaError, kubernetes
 from earmark.apiserver.storage import Change, Store
-from earmark.apiserver.strategies import strategies
 from earmark.apiserver.strategies.base import Data, Strategy, validate_metadata_update
+from earmark.apiserver.strategies.table import strategies
 from earmark.kube.api import PatchType
 from earmark.kube.clock import Clock
 from earmark.kube.resources import BY_KIND, RESOURCES, Resource
