@@ -34,7 +34,14 @@ _STOP_SECONDS = 10.0
 
 
 class SupervisorError(Exception):
-    """The services could not be started. The text is for people, in one line."""
+    """The services could not be started. The text is for people, in one line.
+
+    `bad_settings` says that the reason is in the settings, and no second try helps.
+    """
+
+    def __init__(self, text: str, *, bad_settings: bool = False) -> None:
+        super().__init__(text)
+        self.bad_settings = bad_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +138,7 @@ class Supervisor:
             with contextlib.suppress(asyncio.CancelledError):
                 await waits
         if self._failed in done:
-            raise SupervisorError(self._failed.result())
+            raise SupervisorError(self._failed.result(), bad_settings=True)
         if not done:
             late = [service for service in services if not await serving(self._runtime.address(service.name), 0.5)]
             names = ", ".join(service.name for service in late)

@@ -1,0 +1,63 @@
+# Everything a newcomer needs: Python 3.11 or newer, make and git. `make help` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CONFIG ?= deploy/config/local.toml
+SERVICES := apiserver claimcontroller nodes dynamicresources preemption framework
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check format demo run $(addprefix run-,$(SERVICES)) simulate protos clean
+
+help: ## List the targets
+	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /\1\t/' | \
+		while IFS="$$(printf '\t')" read -r target text; do printf '  %-12s %s\n' "$$target" "$$text"; done
+	@printf '  %-12s %s\n' run-SERVICE 'Start one service: $(SERVICES)'
+
+setup: $(STAMP) ## Make .venv with the locked dependencies (PYTHON=python3.13 chooses the interpreter)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "earmark needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try: make setup PYTHON=python3.13" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing locked dependencies into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+test: setup ## Run the tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: setup ## Formatter, linter, types, layers, protos, drift of generated code
+	$(BIN)/ruff format --check services clients tests
+	$(BIN)/ruff check services clients tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/buf lint protos
+	@rm -rf .generated && mkdir .generated && PYTHON_BIN=$(BIN)/python ./protos/generate.sh .generated
+	diff -r --exclude=__pycache__ .generated/earmark/v1 services/earmark/v1
+	@rm -rf .generated
+
+format: setup ## Format the code and apply the linter's safe fixes
+	$(BIN)/ruff format services clients tests
+	$(BIN)/ruff check --fix services clients tests
+
+demo: setup ## A pod is preempted for its GPU, and the GPU is held for the preemptor (under a minute)
+	@$(BIN)/earmark demo --config $(CONFIG)
+
+run: setup ## Start all services and stay up until Ctrl-C
+	@$(BIN)/earmark up --config $(CONFIG)
+
+$(addprefix run-,$(SERVICES)): run-%: setup
+	@EARMARK_CONFIG=$(CONFIG) $(BIN)/python -m earmark.$*
+
+simulate: setup ## Play the scenario files given by FILES=...
+	@$(BIN)/earmark simulate $(FILES)
+
+protos: setup ## Generate services/earmark/v1 from protos
+	PYTHON_BIN=$(BIN)/python ./protos/generate.sh
+
+clean: ## Remove .venv, caches and local state
+	rm -rf $(VENV) .earmark .generated .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	find services clients tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,23 @@
+"""How a command fails: with a status and one line."""
+
+from __future__ import annotations
+
+# It did not hold, or could not be done.
+FAILED = 1
+# The input cannot be used.
+BAD_INPUT = 2
+
+
+class CommandError(Exception):
+    """Ends the command. The text is one line for people."""
+
+    def __init__(self, text: str, status: int = FAILED) -> None:
+        super().__init__(" ".join(text.split()))
+        self.status = status
+
+
+class BadInput(CommandError):
+    """Ends the command with status 2."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, BAD_INPUT)
