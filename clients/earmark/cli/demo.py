@@ -18,7 +18,8 @@ from rich.console import Console
 from earmark.cli.apply import apply_manifest
 from earmark.cli.errors import BadInput, CommandError
 from earmark.cli.manifests import read_manifests
-from earmark.cli.running import open_api, run, runtime_settings
+from earmark.cli.running import open_api, run
+from earmark.cli.settings import runtime_settings
 from earmark.cli.story import INCIDENT, SERVING, TRAINING, Moment, Story
 from earmark.cli.up import startup_error
 from earmark.client import EarmarkClient

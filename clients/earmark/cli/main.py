@@ -49,7 +49,7 @@ class Listed(StrEnum):
 @app.command()
 def up(config: Config = None, state_dir: StateDir = None) -> None:
     """Start all services on the embedded API and stay up until Ctrl-C."""
-    from earmark.cli.running import runtime_settings
+    from earmark.cli.settings import runtime_settings
     from earmark.cli.up import up as start
 
     raise typer.Exit(start(runtime_settings(config, state_dir), config))
@@ -64,14 +64,14 @@ def apply(
 ) -> None:
     """Create or change objects from manifests."""
     from earmark.cli.apply import apply_files
-    from earmark.cli.running import runtime_settings
+    from earmark.cli.settings import runtime_settings
 
     apply_files(runtime_settings(config, state_dir), filename, namespace)
 
 
 @app.command()
 def get(
-    what: Annotated[Listed, typer.Argument(help="What to list.")],
+    what: Annotated[Listed, typer.Argument(metavar="|".join(Listed), help="What to list.")],
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Namespace (default: all).")] = "",
     as_json: Json = False,
     config: Config = None,
@@ -79,7 +79,7 @@ def get(
 ) -> None:
     """List what the cluster has: nodes, pods, claims, slices, nominations, queue."""
     from earmark.cli.get import show
-    from earmark.cli.running import runtime_settings
+    from earmark.cli.settings import runtime_settings
 
     show(runtime_settings(config, state_dir), what.value, namespace, as_json)
 
@@ -94,7 +94,7 @@ def delete(
 ) -> None:
     """Delete one object."""
     from earmark.cli.apply import delete_object
-    from earmark.cli.running import runtime_settings
+    from earmark.cli.settings import runtime_settings
 
     delete_object(runtime_settings(config, state_dir), kind, name, namespace)
 
