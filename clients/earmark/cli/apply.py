@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from earmark.cli.errors import BadInput, CommandError
-from earmark.cli.manifests import Manifest, read_manifests
+from earmark.cli.errors import BadInput
 from earmark.cli.running import open_api, run
-from earmark.kube.api import ApiError
-from earmark.kube.http import HttpApi
+from earmark.kube.apply import apply, in_order, resource_of
+from earmark.kube.manifests import Manifest, ManifestError, load_manifests
 from earmark.kube.resources import RESOURCES, Resource
 from earmark.runtime.process import RuntimeSettings
 
@@ -19,60 +18,56 @@ def apply_files(runtime: RuntimeSettings, paths: Sequence[Path], namespace: str)
     """Create or change the objects of manifest files and print a line for each.
 
     All files are read before anything is written. Raises BadInput for what cannot be used (nothing is written if that
-    shows in reading), CommandError for what the API refuses.
+    shows in reading) or what the API refuses, naming file, line and field.
     """
-    manifests = read_manifests(paths, namespace)
+    manifests = read_manifests(paths)
 
     async def work() -> None:
         async with open_api(runtime) as api:
             for manifest in manifests:
-                print(f"{manifest} {await apply_manifest(api, manifest)}")
+                done = await apply(api, manifest, namespace)
+                print(f"{done.resource.kind.lower()}/{done.name} {done.outcome.value}", flush=True)
 
-    run(work())
-
-
-async def apply_manifest(api: HttpApi, manifest: Manifest) -> str:
-    """Create or change one object, and return "created", "configured" or "unchanged"."""
     try:
-        return await _apply(api, manifest)
-    except ApiError as error:
-        problem = f"{manifest.where}: {error.message}"
-        raise (BadInput(problem) if error.status in (400, 422) else CommandError(problem)) from error
+        run(work())
+    except ManifestError as error:
+        raise BadInput(str(error)) from error
 
 
-async def _apply(api: HttpApi, manifest: Manifest) -> str:
-    collection = collection_path(manifest.resource, manifest.namespace)
-    path = f"{collection}/{manifest.name}"
+def read_manifests(paths: Sequence[Path]) -> list[Manifest]:
+    """Return the objects of files and folders (their *.yaml, *.yml and *.json by name), what others need first.
+
+    Raises BadInput, naming file, line and field, for the first that cannot be used.
+    """
     try:
-        before = await api.raw("GET", path)
-    except ApiError as error:
-        if not error.not_found:
-            raise
-        await api.raw("POST", collection, body=manifest.body)
-        await _apply_status(api, path, manifest)
-        return "created"
-    wanted = {key: value for key, value in manifest.body.items() if key != "status"}
-    after = await api.raw("PATCH", path, body=wanted, content_type="application/merge-patch+json")
-    await _apply_status(api, path, manifest)
-    changed = _version(before) != _version(after)
-    return "configured" if changed else "unchanged"
+        manifests = [manifest for path in paths for file in _files(path) for manifest in load_manifests(*_text(file))]
+        for manifest in manifests:
+            resource_of(manifest)
+    except ManifestError as error:
+        raise BadInput(str(error)) from error
+    return in_order(manifests)
 
 
-async def _apply_status(api: HttpApi, path: str, manifest: Manifest) -> None:
-    """Write the status where a manifest has one: a node's capacity lives there, and the API takes it only there."""
-    status = manifest.body.get("status")
-    if status and "status" in manifest.resource.subresources:
-        await api.raw("PATCH", f"{path}/status", body={"status": status}, content_type="application/merge-patch+json")
+def _text(file: Path) -> tuple[str, str]:
+    if str(file) == "-":
+        return sys.stdin.read(), "stdin"
+    try:
+        return file.read_text(encoding="utf-8"), str(file)
+    except OSError as error:
+        raise BadInput(f"{file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{file}: not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
-def _version(value: dict[str, Any]) -> Any:
-    return value.get("metadata", {}).get("resourceVersion")
-
-
-def collection_path(resource: Resource, namespace: str) -> str:
-    """Return the path of a kind's objects, in a namespace or in all."""
-    middle = f"/namespaces/{namespace}" if resource.namespaced and namespace else ""
-    return f"{resource.base_path}{middle}/{resource.plural}"
+def _files(path: Path) -> list[Path]:
+    if str(path) == "-" or path.is_file():
+        return [path]
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml", ".json"))
+        if not files:
+            raise BadInput(f"{path}: no manifests in this folder (*.yaml, *.yml, *.json)")
+        return files
+    raise BadInput(f"{path}: no such file or folder")
 
 
 def find_resource(kind: str) -> Resource:

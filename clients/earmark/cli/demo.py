@@ -15,17 +15,18 @@ from typing import Any
 
 from rich.console import Console
 
-from earmark.cli.apply import apply_manifest
+from earmark.cli.apply import read_manifests
 from earmark.cli.errors import BadInput, CommandError
-from earmark.cli.manifests import read_manifests
 from earmark.cli.running import open_api, run
 from earmark.cli.settings import runtime_settings
 from earmark.cli.story import INCIDENT, SERVING, TRAINING, Moment, Story
 from earmark.cli.up import startup_error
 from earmark.client import EarmarkClient
 from earmark.kube import objects
+from earmark.kube.apply import apply
 from earmark.kube.http import HttpApi
 from earmark.kube.informer import Informer
+from earmark.kube.manifests import ManifestError
 from earmark.runtime.clock import SystemClock
 from earmark.runtime.process import RuntimeSettings
 from earmark.runtime.supervisor import Notice, Supervisor, SupervisorError
@@ -51,6 +52,8 @@ def demo(config: Path | None, manifests: Path | None, as_json: bool) -> int:
     runtime = replace(runtime_settings(config, None), state_dir=str(state), addresses={}, kubeconfig="")
     try:
         status = run(_Demo(runtime, config, folder, as_json).play())
+    except ManifestError as error:
+        raise BadInput(str(error)) from error
     except CommandError as error:
         raise type(error)(f"{error}; logs are kept in {runtime.log_dir}") from error
     shutil.rmtree(state, ignore_errors=True)
@@ -120,8 +123,8 @@ class _Demo:
         return []
 
     async def _apply(self, api: HttpApi, name: str) -> None:
-        for manifest in read_manifests([self._folder / name], "default"):
-            await apply_manifest(api, manifest)
+        for manifest in read_manifests([self._folder / name]):
+            await apply(api, manifest)
 
     @contextlib.asynccontextmanager
     async def _follow(self, api: HttpApi, story: Story) -> AsyncIterator[None]:
