@@ -50,15 +50,29 @@ class Inventory:
         rules: Iterable[DeviceTaintRule] = (),
     ) -> Inventory:
         """Make an inventory of many objects at once; of equal names the last one counts."""
+        views = {slice_.metadata.name: SliceView(slice_) for slice_ in slices}
+        return cls._of(views, classes, rules)
+
+    @classmethod
+    def in_order(cls, slices: Iterable[ResourceSlice], classes: Iterable[DeviceClass]) -> Inventory:
+        """Make an inventory of recorded input, where the order of contradicting slices counts and names may repeat."""
+        views = {f"{rank} {slice_.metadata.name}": SliceView(slice_, (), rank) for rank, slice_ in enumerate(slices)}
+        return cls._of(views, classes, ())
+
+    @classmethod
+    def _of(
+        cls, views: dict[str, SliceView], classes: Iterable[DeviceClass], rules: Iterable[DeviceTaintRule]
+    ) -> Inventory:
         new = cls()
         by_rule = {rule.metadata.name: rule for rule in rules}
         new._rules = OverlayMap(by_rule)
         ordered = _in_order(by_rule.values())
-        views = {slice_.metadata.name: SliceView(slice_, ordered) for slice_ in slices}
+        if ordered:
+            views = {name: view.with_rules(ordered) for name, view in views.items()}
         pools: dict[PoolId, list[SliceView]] = {}
         local: dict[str, list[SliceView]] = {}
         shared: dict[str, SliceView] = {}
-        for name in sorted(views):
+        for name in sorted(views, key=lambda name: views[name].order):
             view = views[name]
             pools.setdefault(view.pool, []).append(view)
             if view.node_name:
@@ -166,7 +180,7 @@ class Inventory:
     def shared_slices(self) -> tuple[SliceView, ...]:
         """Return the slices without a nodeName, by name."""
         if self._shared_order is None:
-            self._shared_order = tuple(sorted(self._shared.values(), key=lambda view: view.name))
+            self._shared_order = tuple(sorted(self._shared.values(), key=lambda view: view.order))
         return self._shared_order
 
     def pool(self, pool: PoolId) -> PoolSlices | None:
@@ -219,7 +233,7 @@ def _in_order(rules: Iterable[DeviceTaintRule]) -> tuple[DeviceTaintRule, ...]:
 
 
 def _with(members: tuple[SliceView, ...], view: SliceView) -> tuple[SliceView, ...]:
-    return tuple(sorted((*members, view), key=lambda member: member.name))
+    return tuple(sorted((*members, view), key=lambda member: member.order))
 
 
 def _without(members: tuple[SliceView, ...], view: SliceView) -> tuple[SliceView, ...]:

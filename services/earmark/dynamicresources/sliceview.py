@@ -17,8 +17,14 @@ _BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
 class SliceView:
     """One slice, taint rules applied. Immutable but for values that are computed when they are first asked for."""
 
-    def __init__(self, slice_: ResourceSlice, rules: Iterable[DeviceTaintRule] = ()) -> None:
+    def __init__(self, slice_: ResourceSlice, rules: Iterable[DeviceTaintRule] = (), rank: int = 0) -> None:
+        """Make a view.
+
+        rank: place among slices that contradict each other, before the name; 0 in a cluster, the place in the input
+        where that has an order to be followed.
+        """
         spec = slice_.spec
+        self.order = (rank, slice_.metadata.name)
         self.slice = slice_
         self.name = slice_.metadata.name
         self.driver = spec.driver
@@ -31,7 +37,7 @@ class SliceView:
 
     def with_rules(self, rules: Iterable[DeviceTaintRule]) -> SliceView:
         """Return the view under other taint rules; itself if they make no difference."""
-        new = SliceView(self.slice, rules)
+        new = SliceView(self.slice, rules, self.order[0])
         if new._rules == self._rules:
             return self
         new.views = self.views

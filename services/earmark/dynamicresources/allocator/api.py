@@ -136,8 +136,14 @@ class Problem:
             return Outcome(error, None)
         return Outcome(None, decoded)
 
-    def _stored(self, node: NodeFacts, ledgers: Sequence[Ledger], only: Sequence[AllocationResult],
-                expired: Callable[[], bool], share_id: Callable[[], str]) -> tuple[AllocationResult, ...] | None:  # fmt: skip
+    def _stored(
+        self,
+        node: NodeFacts,
+        ledgers: Sequence[Ledger],
+        only: Sequence[AllocationResult],
+        expired: Callable[[], bool],
+        share_id: Callable[[], str],
+    ) -> tuple[AllocationResult, ...] | None:
         compiled = self._compile(node, ledgers)
         if not restrict(compiled, only):
             return None

@@ -78,6 +78,8 @@ class Compiler:
         self.unselectable = 0
         self.off_node = 0
         self.room: dict[int, tuple[int, ...]] = {}
+        self.room_names: dict[int, tuple[int, ...]] = {}
+        self.capacity_names: dict[str, int] = {}
         self.aggregated: dict[int, dict[str, int]] = {}
         self.counters: dict[int, tuple[tuple[int, int], ...]] = {}
         self.available: list[int] = []
@@ -124,6 +126,7 @@ class Compiler:
             starts=tuple(starts),
             shareable=self.shareable,
             room=self.room,
+            room_names=self.room_names,
             counters=self.counters,
             available=tuple(self.available),
             groups=self.groups,
@@ -202,6 +205,8 @@ class Compiler:
         if taken:
             self.aggregated[number] = taken
         if shareable:
+            names = self.capacity_names
+            self.room_names[number] = tuple(names.setdefault(name, len(names)) for name in capacities)
             self.room[number] = tuple(
                 _nano(capacity.value) - taken.get(name, 0) for name, capacity in capacities.items()
             )

@@ -62,7 +62,8 @@ class Wish:
 class Task:
     """A problem: pick devices for all wishes, the first solution in depth-first order counts.
 
-    shareable: devices that can be picked more than once. room: per shareable device what is left of its capacities.
+    shareable: devices that can be picked more than once. room: per shareable device what is left of its capacities;
+    room_names: which capacities those are, as numbers.
     counters: per device (dimension, amount); available: per dimension; groups: per device (slot, mask), group_start:
     per slot. slots: number of constraint states per claim.
     """
@@ -73,6 +74,7 @@ class Task:
     starts: tuple[tuple[int, ...], ...]
     shareable: int
     room: dict[int, tuple[int, ...]]
+    room_names: dict[int, tuple[int, ...]]
     counters: dict[int, tuple[tuple[int, int], ...]]
     available: tuple[int, ...]
     groups: dict[int, tuple[tuple[int, int], ...]]

@@ -88,13 +88,24 @@ class Question:
         self.claims = line.claims
         self.features = _features(line.features)
         self.channel = line.channel
-        self.inventory = Inventory.of(line.slices, line.classes)
+        self.inventory = Inventory.in_order(line.slices, line.classes)
         self.ledger = _ledger(line, gates.CONSUMABLE_CAPACITY in self.features)
 
     @classmethod
     def read(cls, line: Mapping[str, Any]) -> Question:
-        """Decode a line. Raises msgspec.ValidationError."""
-        return cls(msgspec.convert(line, _Line))
+        """Decode a line; null stands for what is not there, as in Go. Raises msgspec.ValidationError."""
+        try:
+            return cls(msgspec.convert(line, _Line))
+        except msgspec.ValidationError:
+            return cls(msgspec.convert(_without_nulls(line), _Line))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
 
 
 def _features(given: list[str] | dict[str, bool] | None) -> frozenset[str]:
@@ -131,6 +142,6 @@ def _ledger(line: _Line, consumable: bool) -> Ledger:
 
 def plain_result(result: AllocationResult) -> dict[str, Any]:
     """Return an AllocationResult as plain JSON data."""
-    plain: dict[str, Any] = msgspec.to_builtins(result)
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(result))
     plain.setdefault("devices", {})
     return plain

@@ -10,7 +10,6 @@ from earmark.dynamicresources.devicecel import (
     compile_selector,
     prepare_device,
 )
-
 from earmark.dynamicresources.sliceview import SliceView
 from earmark.kube.objects import DeviceAttribute
 
