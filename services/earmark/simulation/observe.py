@@ -103,9 +103,16 @@ class ObservedApi:
         self._inner = inner
         self._client = client
         self._listener = listener
+        self._cut = False
+
+    def cut(self) -> None:
+        """Let nothing through any more: the client's process has died, whatever its tasks still try."""
+        self._cut = True
 
     @contextmanager
     def _writing(self, verb: str, kind: type[Any], namespace: str, name: str, subresource: str = "") -> Iterator[None]:
+        if self._cut:
+            raise ApiUnavailable(f"{self._client} has ended")
         made = Request(self._client, verb, BY_STRUCT[kind].kind, namespace, name, subresource)
         with request(made) as opened:
             try:

@@ -89,6 +89,7 @@ class Player:
         self._fleet = Fleet(
             builders(scenario), clock=self._clock, ids=ids, api=self._api, on_crash=self._crashed
         )  # fmt: skip
+        self._apis: dict[str, ObservedApi] = {}
         self._questions = Questions(self._fleet, EPOCH.timestamp())
         self._failures: list[Failure] = []
         self._settlements: dict[tuple[str, int], SettlementRecord] = {}
@@ -116,7 +117,7 @@ class Player:
         self._recorder.close()
         self._loop.on_settled(None)
         for service in self._fleet.names:
-            self._fleet.kill(service)
+            self._kill(service)
 
     # --- time --------------------------------------------------------------------------------------------------------
 
@@ -152,7 +153,12 @@ class Player:
 
     def _api(self, client: str) -> KubeApi:
         observed = ObservedApi(LocalApi(self._registry, self._clock), client, self._recorder)
+        self._apis[client] = observed
         return self._hooks.api(client, observed, self._clock)
+
+    def _kill(self, service: str) -> None:
+        self._apis[service].cut()
+        self._fleet.kill(service)
 
     def _changed(self, effect: Effect) -> None:
         self._last_change = self._now()
@@ -168,7 +174,7 @@ class Player:
         self._watchdog.violations.append(Violation(self._now(), "services do not crash", f"{service}: {what}"))
         self._recorder.note(service, "crashed", {"error": what})
         if self._fleet.running(service) is not None:
-            self._fleet.kill(service)
+            self._kill(service)
             self._loop.create_task(self.start(service), name=f"{service} is started again")
 
     # --- Stage -------------------------------------------------------------------------------------------------------
@@ -197,7 +203,7 @@ class Player:
             raise StepRefused(f"{service} is stopped already")
         if service == PLUGIN:
             await self._remember_settlements()
-        self._fleet.kill(service)
+        self._kill(service)
         self._recorder.note(service, "stopped")
 
     async def start(self, service: str) -> None:
