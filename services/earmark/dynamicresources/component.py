@@ -1,0 +1,79 @@
+"""The dynamicresources service, composed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import grpc
+
+from earmark.dynamicresources.binding import Binder
+from earmark.dynamicresources.caches import Caches
+from earmark.dynamicresources.core import Core
+from earmark.dynamicresources.ledger import Ledger
+from earmark.dynamicresources.postfilter import PostFilter
+from earmark.dynamicresources.service import NominationExtensionsServicer, Plugin, SchedulerPluginServicer
+from earmark.dynamicresources.sessions import Sessions
+from earmark.dynamicresources.settings import Settings
+from earmark.dynamicresources.solving import Solver, allocator_features
+from earmark.dynamicresources.state import World
+from earmark.runtime.component import Environment, Server
+from earmark.v1.nomination_extensions_pb2_grpc import add_NominationExtensionsServiceServicer_to_server
+from earmark.v1.scheduler_plugin_pb2_grpc import add_SchedulerPluginServiceServicer_to_server
+
+
+class DynamicResources:
+    """The component: caches, core, servicers."""
+
+    name = "dynamicresources"
+
+    def __init__(self, settings: Settings, env: Environment) -> None:
+        """Compose; nothing runs before start()."""
+        self._env = env
+        self._settings = settings
+        solver = Solver(allocator_features(settings.gate), env.ids.uuid, self._deadline)
+        world = World(ledger=Ledger(consumable_capacity=settings.gate("DRAConsumableCapacity")))
+        # The one state of the process; simulations and checks may look at it.
+        self.core = Core(world, settings, solver, env.ids.uuid)
+        self._caches = Caches(env.api, env.clock, self.core, settings)
+        self._plugin = Plugin(
+            settings=settings,
+            core=self.core,
+            caches=self._caches,
+            binder=Binder(self.core, env.api, env.clock, env.ids, env.tasks, settings),
+            post_filter=PostFilter(env.api, env.ids, settings),
+            sessions=Sessions(env.ids.uuid, env.clock.monotonic, settings.sandbox_timeout_seconds),
+            clock=env.clock,
+            new_core=lambda: Core(self.core.world, settings, solver, env.ids.uuid),
+            instance_id=env.ids.uuid(),
+        )
+
+    def _deadline(self) -> Callable[[], bool]:
+        seconds = self._settings.filter_timeout_seconds
+        if seconds <= 0 or not self._settings.gate("DRASchedulerFilterTimeout"):
+            return lambda: False
+        end = self._env.clock.monotonic() + seconds
+        return lambda: self._env.clock.monotonic() > end
+
+    def register(self, server: Server) -> None:
+        """Register the servicers."""
+        # Generated code names grpc's own server types; the in-process server has their shape.
+        target = cast(grpc.aio.Server, server)
+        add_SchedulerPluginServiceServicer_to_server(SchedulerPluginServicer(self._plugin), target)
+        add_NominationExtensionsServiceServicer_to_server(NominationExtensionsServicer(self._plugin), target)
+
+    async def start(self) -> None:
+        """Begin to follow the API."""
+        self._caches.start(self._env.tasks)
+
+    def ready(self) -> bool:
+        """Whether the caches have synced."""
+        return self._caches.synced
+
+    async def stop(self) -> None:
+        """Nothing to finish: writes that are under way are tasks of the environment."""
+
+
+def build(settings: Settings, env: Environment) -> DynamicResources:
+    """Compose the service."""
+    return DynamicResources(settings, env)

@@ -1,0 +1,121 @@
+"""Between the contract's messages and the plugin's values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from earmark.dynamicresources.facts import PodFacts, PodRef
+from earmark.dynamicresources.filtering import NodeCheck, Verdict
+from earmark.dynamicresources.nominations import ClaimNomination
+from earmark.dynamicresources.statuses import PLUGIN_NAME, Code, Status
+from earmark.dynamicresources.victimclaims import VictimClaim
+from earmark.v1 import common_pb2, nomination_extensions_pb2
+
+_CODES = {
+    Code.SUCCESS: common_pb2.STATUS_CODE_SUCCESS,
+    Code.ERROR: common_pb2.STATUS_CODE_ERROR,
+    Code.UNSCHEDULABLE: common_pb2.STATUS_CODE_UNSCHEDULABLE,
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE: common_pb2.STATUS_CODE_UNSCHEDULABLE_AND_UNRESOLVABLE,
+    Code.WAIT: common_pb2.STATUS_CODE_WAIT,
+    Code.SKIP: common_pb2.STATUS_CODE_SKIP,
+    Code.PENDING: common_pb2.STATUS_CODE_PENDING,
+}
+
+
+class InvalidField(ValueError):
+    """A field of a request cannot be used. The text names it."""
+
+
+def status_message(status: Status) -> common_pb2.Status:
+    """Return a status as a message."""
+    return common_pb2.Status(
+        code=_CODES[status.code], reasons=status.reasons, plugin="" if status.success else PLUGIN_NAME
+    )
+
+
+def pod_ref(message: common_pb2.PodReference, field: str = "pod") -> PodRef:
+    """Read a pod's name. Raises InvalidField where the UID is missing."""
+    if not message.uid:
+        raise InvalidField(f"{field}.uid: must not be empty")
+    return PodRef(message.namespace, message.name, message.uid)
+
+
+def pod_message(ref: PodRef) -> common_pb2.PodReference:
+    """Return a pod's name as a message."""
+    return common_pb2.PodReference(namespace=ref.namespace, name=ref.name, uid=ref.uid)
+
+
+def unknown_pod(ref: PodRef, priority: int) -> PodFacts:
+    """Return what is known of a pod that the cache lacks."""
+    return PodFacts(ref, priority, "", False, False, False, (), (), 0)
+
+
+def node_checks(
+    nodes: Sequence[str], pod_uids: Sequence[str], queries: Iterable[common_pb2.NodeQuery], *, forks: bool
+) -> list[NodeCheck]:
+    """Read the queries of a round. Raises InvalidField for an index outside its table."""
+    checks = []
+    for position, query in enumerate(queries):
+        if query.node >= len(nodes):
+            raise InvalidField(f"queries[{position}].node: {query.node} is outside of nodes ({len(nodes)})")
+        if query.removed and not forks:
+            raise InvalidField(f"queries[{position}].removed: only FilterForks takes pods away")
+        for name, indices in (("removed", query.removed), ("nominated", query.nominated)):
+            for index in indices:
+                if index >= len(pod_uids):
+                    raise InvalidField(f"queries[{position}].{name}: {index} is outside of pod_uids ({len(pod_uids)})")
+        checks.append(
+            NodeCheck(
+                nodes[query.node],
+                tuple(pod_uids[index] for index in query.removed),
+                tuple(pod_uids[index] for index in query.nominated),
+            )
+        )
+    return checks
+
+
+def verdicts_message(verdicts: Iterable[Verdict]) -> common_pb2.NodeVerdicts:
+    """Return verdicts with each status sent once."""
+    message = common_pb2.NodeVerdicts()
+    numbers: dict[Status, int] = {}
+    for verdict in verdicts:
+        number = numbers.get(verdict.status)
+        if number is None:
+            number = numbers[verdict.status] = len(numbers)
+            message.statuses.append(status_message(verdict.status))
+        message.verdicts.append(number)
+        message.with_nominated.append(verdict.with_nominated)
+    return message
+
+
+def held_message(nomination: ClaimNomination) -> nomination_extensions_pb2.HeldNomination:
+    """Return a nomination for a listing."""
+    return nomination_extensions_pb2.HeldNomination(
+        pod=pod_message(nomination.pod),
+        node_name=nomination.node,
+        generation=nomination.generation,
+        phase=nomination_extensions_pb2.NominationPhase.ValueType(int(nomination.phase)),
+        devices=nomination.devices,
+        priority=nomination.priority,
+    )
+
+
+def victim_claim_message(item: VictimClaim) -> nomination_extensions_pb2.VictimClaim:
+    """Return a victim claim for a listing."""
+    return nomination_extensions_pb2.VictimClaim(
+        namespace=item.key[0],
+        name=item.key[1],
+        uid=item.uid,
+        node_name=item.node,
+        preemptor_uid=item.owners[-1].preemptor_uid if item.owners else "",
+    )
+
+
+def timestamp(moment: datetime) -> Timestamp:
+    """Return a moment as a message."""
+    message = Timestamp()
+    message.FromDatetime(moment)
+    return message

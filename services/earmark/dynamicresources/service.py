@@ -1,0 +1,507 @@
+"""The RPCs of the plugin: messages in, core asked, messages out. What is decided is decided elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any, NoReturn, TypeVar
+
+import grpc
+import msgspec
+
+from earmark.dynamicresources import convert, record
+from earmark.dynamicresources.binding import Binder
+from earmark.dynamicresources.caches import Caches
+from earmark.dynamicresources.core import Core, UnknownCycle
+from earmark.dynamicresources.cycles import Cycle
+from earmark.dynamicresources.facts import PodFacts, pod_facts
+from earmark.dynamicresources.hints import Hint
+from earmark.dynamicresources.nominating import Known, Proposal, Removal
+from earmark.dynamicresources.postfilter import PostFilter
+from earmark.dynamicresources.reserving import read_text, write_text
+from earmark.dynamicresources.sessions import Session, Sessions, StaleEpoch, UnknownSession
+from earmark.dynamicresources.settings import DRA_PREEMPTION, Settings
+from earmark.dynamicresources.statuses import PLUGIN_NAME, SUCCESS
+from earmark.dynamicresources.wakeups import WakeUp
+from earmark.kube import objects
+from earmark.kube.clock import Clock
+from earmark.v1 import common_pb2, nomination_extensions_pb2, scheduler_plugin_pb2, scheduler_plugin_pb2_grpc
+from earmark.v1 import nomination_extensions_pb2_grpc as nomination_grpc
+
+R = TypeVar("R")
+
+PROTOCOL_VERSION = "v1"
+# Cluster events that the framework handles for this plugin (upstream B4.1); all others come as wake-ups.
+REQUEUE_EVENTS = ("Node/Add", "Node/UpdateNodeLabel", "Node/UpdateNodeAllocatable")
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+_VERDICTS = {
+    Hint.SKIP: scheduler_plugin_pb2.SLEEP_VERDICT_SLEEP,
+    Hint.QUEUE: scheduler_plugin_pb2.SLEEP_VERDICT_QUEUE,
+    Hint.ACTIVATE: scheduler_plugin_pb2.SLEEP_VERDICT_ACTIVATE,
+}
+
+
+class Plugin:
+    """What both servicers share: sessions, the scheduler's core and its way to the API."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        core: Core,
+        caches: Caches,
+        binder: Binder,
+        post_filter: PostFilter,
+        sessions: Sessions,
+        clock: Clock,
+        new_core: Callable[[], Core],
+        instance_id: str,
+    ) -> None:
+        """`new_core` makes a sandbox's core over the present state."""
+        self.settings = settings
+        self.core = core
+        self.caches = caches
+        self.binder = binder
+        self.post_filter = post_filter
+        self.sessions = sessions
+        self.clock = clock
+        self.new_core = new_core
+        self.instance_id = instance_id
+
+    async def session(self, reference: common_pb2.SessionReference, context: Context) -> Session:
+        """Return the session or end the call with FAILED_PRECONDITION."""
+        try:
+            return self.sessions.get(reference.id, reference.epoch)
+        except (UnknownSession, StaleEpoch) as reason:
+            await fail(context, grpc.StatusCode.FAILED_PRECONDITION, f"session: {reason}")
+
+    async def cycle(self, session: Session, cycle_id: str, context: Context) -> Cycle:
+        """Return the cycle or end the call with FAILED_PRECONDITION."""
+        try:
+            return session.core.cycle(cycle_id)
+        except UnknownCycle as reason:
+            await fail(context, grpc.StatusCode.FAILED_PRECONDITION, f"cycle_id: {reason}")
+
+    def configuration(self) -> dict[str, str]:
+        """Return the settings that scheduler and plugin must agree on."""
+        return {"nominationPersistence": self.settings.nomination_persistence}
+
+
+async def fail(context: Context, code: grpc.StatusCode, text: str) -> NoReturn:
+    """End the call."""
+    await context.abort(code, text)
+    raise AssertionError("abort returned")
+
+
+async def valid(context: Context, read: Callable[[], R]) -> R:
+    """Return what `read` reads from the request, or end the call with INVALID_ARGUMENT naming the field."""
+    try:
+        return read()
+    except convert.InvalidField as reason:
+        await fail(context, grpc.StatusCode.INVALID_ARGUMENT, str(reason))
+
+
+def number(text: str, field: str) -> int:
+    """Read a resourceVersion; "" is 0."""
+    if not text:
+        return 0
+    if not text.isdigit():
+        raise convert.InvalidField(f"{field}: {text!r} is not a resourceVersion")
+    return int(text)
+
+
+class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceServicer):
+    """SchedulerPluginService."""
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+        self._streams = 0
+
+    # --- sessions ----------------------------------------------------------------------------------------------------
+
+    async def Describe(
+        self, request: scheduler_plugin_pb2.DescribeRequest, context: Context
+    ) -> scheduler_plugin_pb2.DescribeResponse:
+        settings = self._plugin.settings
+        points = [
+            scheduler_plugin_pb2.EXTENSION_POINT_PRE_ENQUEUE,
+            scheduler_plugin_pb2.EXTENSION_POINT_PRE_FILTER,
+            scheduler_plugin_pb2.EXTENSION_POINT_FILTER,
+            scheduler_plugin_pb2.EXTENSION_POINT_POST_FILTER,
+            scheduler_plugin_pb2.EXTENSION_POINT_SCORE,
+            scheduler_plugin_pb2.EXTENSION_POINT_RESERVE,
+            scheduler_plugin_pb2.EXTENSION_POINT_PRE_BIND,
+        ]
+        if settings.preemption:
+            # E2: without the gate the plugin is what it was.
+            points.insert(2, scheduler_plugin_pb2.EXTENSION_POINT_PRE_FILTER_EXTENSIONS)
+            points.append(scheduler_plugin_pb2.EXTENSION_POINT_NOMINATION)
+        return scheduler_plugin_pb2.DescribeResponse(
+            name=PLUGIN_NAME,
+            protocol_version=PROTOCOL_VERSION,
+            extension_points=points,
+            requeue_events=REQUEUE_EVENTS,
+            feature_gates=settings.effective_gates(),
+            instance_id=self._plugin.instance_id,
+            score_weight=settings.score_weight,
+            configuration=self._plugin.configuration(),
+        )
+
+    async def OpenSession(
+        self, request: scheduler_plugin_pb2.OpenSessionRequest, context: Context
+    ) -> scheduler_plugin_pb2.OpenSessionResponse:
+        plugin = self._plugin
+        mismatch = self._mismatch(request)
+        if mismatch:
+            await fail(context, grpc.StatusCode.FAILED_PRECONDITION, mismatch)
+        if not plugin.caches.synced:
+            await fail(context, grpc.StatusCode.UNAVAILABLE, "caches have not synced yet")
+        held: tuple[str, ...] = ()
+        if request.kind == scheduler_plugin_pb2.SESSION_KIND_SCHEDULER:
+            known = await valid(context, lambda: self._known(request))
+            try:
+                session = plugin.sessions.open_scheduler(request.epoch, plugin.core)
+            except StaleEpoch as reason:
+                await fail(context, grpc.StatusCode.FAILED_PRECONDITION, f"epoch: {reason}")
+            plugin.core.abandon_cycles()
+            plugin.binder.abandon_all()
+            held = plugin.core.reconcile(known)
+        elif request.kind == scheduler_plugin_pb2.SESSION_KIND_SANDBOX:
+            session = plugin.sessions.open_sandbox(plugin.new_core())
+        else:
+            await fail(context, grpc.StatusCode.INVALID_ARGUMENT, "kind: must be SCHEDULER or SANDBOX")
+        return scheduler_plugin_pb2.OpenSessionResponse(
+            session=common_pb2.SessionReference(id=session.id, epoch=session.epoch),
+            highest_generation=plugin.core.world.nominations.highest_generation,
+            held=held,
+            instance_id=plugin.instance_id,
+            last_wake_up=plugin.core.wake_ups.last_number,
+        )
+
+    def _mismatch(self, request: scheduler_plugin_pb2.OpenSessionRequest) -> str:
+        plugin = self._plugin
+        if request.protocol_version and request.protocol_version != PROTOCOL_VERSION:
+            return (
+                f"protocol_version: {request.protocol_version!r} of the caller, {PROTOCOL_VERSION!r} of {PLUGIN_NAME}"
+            )
+        if request.kind == scheduler_plugin_pb2.SESSION_KIND_SANDBOX:
+            return ""
+        gates = dict(request.feature_gates)
+        gates.setdefault(DRA_PREEMPTION, False)
+        mine = plugin.settings.effective_gates()
+        for name in sorted(gates):
+            if name in mine and gates[name] != mine[name]:
+                return f"feature_gates[{name}]: {gates[name]} of the caller, {mine[name]} of {PLUGIN_NAME}"
+        configuration = plugin.configuration()
+        for name in sorted(request.configuration):
+            if name in configuration and request.configuration[name] != configuration[name]:
+                return (
+                    f"configuration[{name}]: {request.configuration[name]!r} of the caller, "
+                    f"{configuration[name]!r} of {PLUGIN_NAME}"
+                )
+        return ""
+
+    def _known(self, request: scheduler_plugin_pb2.OpenSessionRequest) -> list[Known]:
+        known = []
+        for position, item in enumerate(request.nominations):
+            pod = convert.pod_ref(item.pod, f"nominations[{position}].pod")
+            victims = tuple(convert.pod_ref(victim, f"nominations[{position}].victims") for victim in item.victims)
+            text = item.records.get(PLUGIN_NAME, "")
+            restored = None
+            if text and self._plugin.settings.nomination_persistence == "api":
+                restored = record.read(text, pod, item.node_name, item.generation, item.priority, victims)
+            known.append(Known(pod, item.node_name, item.generation, restored))
+        return known
+
+    async def KeepSession(
+        self, request: scheduler_plugin_pb2.KeepSessionRequest, context: Context
+    ) -> scheduler_plugin_pb2.KeepSessionResponse:
+        await self._plugin.session(request.session, context)
+        return scheduler_plugin_pb2.KeepSessionResponse()
+
+    async def CloseSession(
+        self, request: scheduler_plugin_pb2.CloseSessionRequest, context: Context
+    ) -> scheduler_plugin_pb2.CloseSessionResponse:
+        self._plugin.sessions.close(request.session.id)
+        return scheduler_plugin_pb2.CloseSessionResponse()
+
+    # --- queue -------------------------------------------------------------------------------------------------------
+
+    async def PreEnqueue(
+        self, request: scheduler_plugin_pb2.PreEnqueueRequest, context: Context
+    ) -> scheduler_plugin_pb2.PreEnqueueResponse:
+        session = await self._plugin.session(request.session, context)
+        statuses = []
+        for position, item in enumerate(request.pods):
+            pod = await self._pod(session, item, f"pods[{position}]", context)
+            status = session.core.pre_enqueue(pod, convert.pod_ref(item.pod))
+            statuses.append(convert.status_message(status))
+        return scheduler_plugin_pb2.PreEnqueueResponse(statuses=statuses)
+
+    async def _pod(self, session: Session, item: common_pb2.PodInput, field: str, context: Context) -> PodFacts | None:
+        """Return the pod of a request, after a short wait where the cache has not seen it; None if it stays unknown."""
+        plugin = self._plugin
+        ref = await valid(context, lambda: convert.pod_ref(item.pod, f"{field}.pod"))
+        if item.manifest:
+            if session.scheduler:
+                text = f"{field}.manifest: only sandbox sessions may bring a pod of their own"
+                await fail(context, grpc.StatusCode.INVALID_ARGUMENT, text)
+            return await valid(context, lambda: _manifest(item, field))
+        version = await valid(context, lambda: number(item.resource_version, f"{field}.resource_version"))
+        if session.scheduler:
+            await plugin.caches.wait_seen(0, 0, ref.uid, version, plugin.settings.state_wait_seconds)
+            if not plugin.caches.has_pod(ref.uid, version):
+                return None
+        return session.core.world.pods.get(ref.uid)
+
+    # --- cycle -------------------------------------------------------------------------------------------------------
+
+    async def PreFilter(
+        self, request: scheduler_plugin_pb2.PreFilterRequest, context: Context
+    ) -> scheduler_plugin_pb2.PreFilterResponse:
+        plugin = self._plugin
+        session = await plugin.session(request.session, context)
+        pods = await valid(context, lambda: number(request.pods_resource_version, "pods_resource_version"))
+        nodes = await valid(context, lambda: number(request.nodes_resource_version, "nodes_resource_version"))
+        not_seen = False
+        if session.scheduler:
+            wait = plugin.settings.state_wait_seconds
+            not_seen = not await plugin.caches.wait_seen(pods, nodes, "", 0, wait)
+            not_seen = not_seen or plugin.binder.cleaning(request.pod.pod.uid)
+        pod = await self._pod(session, request.pod, "pod", context)
+        if pod is None:
+            not_seen = True
+            pod = convert.unknown_pod(convert.pod_ref(request.pod.pod), request.pod.priority)
+        cycle = session.core.pre_filter(pod, not_seen=not_seen)
+        return scheduler_plugin_pb2.PreFilterResponse(
+            status=convert.status_message(cycle.status), cycle_id=cycle.id, revision=cycle.world.revision
+        )
+
+    async def AddPod(
+        self, request: scheduler_plugin_pb2.AddPodRequest, context: Context
+    ) -> scheduler_plugin_pb2.AddPodResponse:
+        session = await self._plugin.session(request.session, context)
+        cycle = await self._plugin.cycle(session, request.cycle_id, context)
+        pod = await valid(context, lambda: convert.pod_ref(request.pod))
+        session.core.add_pod(cycle, request.node_name, pod.uid)
+        return scheduler_plugin_pb2.AddPodResponse(status=convert.status_message(SUCCESS))
+
+    async def RemovePod(
+        self, request: scheduler_plugin_pb2.RemovePodRequest, context: Context
+    ) -> scheduler_plugin_pb2.RemovePodResponse:
+        session = await self._plugin.session(request.session, context)
+        cycle = await self._plugin.cycle(session, request.cycle_id, context)
+        pod = await valid(context, lambda: convert.pod_ref(request.pod))
+        session.core.remove_pod(cycle, request.node_name, pod.uid)
+        return scheduler_plugin_pb2.RemovePodResponse(status=convert.status_message(SUCCESS))
+
+    async def Filter(
+        self, request: scheduler_plugin_pb2.FilterRequest, context: Context
+    ) -> scheduler_plugin_pb2.FilterResponse:
+        session = await self._plugin.session(request.session, context)
+        cycle = await self._plugin.cycle(session, request.cycle_id, context)
+        checks = await valid(
+            context, lambda: convert.node_checks(request.nodes, request.pod_uids, request.queries, forks=False)
+        )
+        verdicts = session.core.filter(cycle, checks, self._plugin.clock.now())
+        return scheduler_plugin_pb2.FilterResponse(verdicts=convert.verdicts_message(verdicts))
+
+    async def FilterForks(
+        self, request: scheduler_plugin_pb2.FilterForksRequest, context: Context
+    ) -> scheduler_plugin_pb2.FilterForksResponse:
+        session = await self._plugin.session(request.session, context)
+        cycle = await self._plugin.cycle(session, request.cycle_id, context)
+        checks = await valid(
+            context, lambda: convert.node_checks(request.nodes, request.pod_uids, request.queries, forks=True)
+        )
+        verdicts = session.core.filter_forks(cycle, checks, self._plugin.clock.now())
+        return scheduler_plugin_pb2.FilterForksResponse(verdicts=convert.verdicts_message(verdicts))
+
+    async def PostFilter(
+        self, request: scheduler_plugin_pb2.PostFilterRequest, context: Context
+    ) -> scheduler_plugin_pb2.PostFilterResponse:
+        session = await self._plugin.session(request.session, context)
+        cycle = await self._plugin.cycle(session, request.cycle_id, context)
+        status = await self._plugin.post_filter.run(cycle, session.core, write=session.scheduler)
+        return scheduler_plugin_pb2.PostFilterResponse(status=convert.status_message(status))
+
+    async def Score(
+        self, request: scheduler_plugin_pb2.ScoreRequest, context: Context
+    ) -> scheduler_plugin_pb2.ScoreResponse:
+        session = await self._plugin.session(request.session, context)
+        cycle = await self._plugin.cycle(session, request.cycle_id, context)
+        scores = session.core.score(cycle, request.nodes)
+        return scheduler_plugin_pb2.ScoreResponse(status=convert.status_message(SUCCESS), scores=scores)
+
+    async def Reserve(
+        self, request: scheduler_plugin_pb2.ReserveRequest, context: Context
+    ) -> scheduler_plugin_pb2.ReserveResponse:
+        session = await self._plugin.session(request.session, context)
+        cycle = await self._plugin.cycle(session, request.cycle_id, context)
+        answer = session.core.reserve(cycle, request.node_name)
+        text = write_text(answer.reservation) if answer.reservation is not None else ""
+        return scheduler_plugin_pb2.ReserveResponse(status=convert.status_message(answer.status), reservation=text)
+
+    async def Unreserve(
+        self, request: scheduler_plugin_pb2.UnreserveRequest, context: Context
+    ) -> scheduler_plugin_pb2.UnreserveResponse:
+        session = await self._plugin.session(request.session, context)
+        pod = await valid(context, lambda: convert.pod_ref(request.pod))
+        if session.scheduler:
+            await self._plugin.binder.unreserve(pod, read_text(request.reservation), preempted=request.preempted)
+        else:
+            session.core.unreserve(pod.uid)
+        return scheduler_plugin_pb2.UnreserveResponse()
+
+    async def PreBind(
+        self, request: scheduler_plugin_pb2.PreBindRequest, context: Context
+    ) -> scheduler_plugin_pb2.PreBindResponse:
+        session = await self._plugin.session(request.session, context)
+        cycle = await self._plugin.cycle(session, request.cycle_id, context)
+        status = SUCCESS
+        # A sandbox writes nothing: what it has reserved is as good as written to its own state.
+        if session.scheduler:
+            status = await self._plugin.binder.pre_bind(cycle, request.node_name)
+        return scheduler_plugin_pb2.PreBindResponse(status=convert.status_message(status))
+
+    async def EndCycle(
+        self, request: scheduler_plugin_pb2.EndCycleRequest, context: Context
+    ) -> scheduler_plugin_pb2.EndCycleResponse:
+        session = await self._plugin.session(request.session, context)
+        pod = await valid(context, lambda: convert.pod_ref(request.pod))
+        outcome = request.outcome
+        bound_now = outcome == scheduler_plugin_pb2.CYCLE_OUTCOME_BOUND
+        verdict = session.core.end_cycle(
+            pod,
+            request.cycle_id,
+            rejected=outcome == scheduler_plugin_pb2.CYCLE_OUTCOME_REJECTED_BY_PLUGIN,
+            bound_now=bound_now,
+            deleted=outcome == scheduler_plugin_pb2.CYCLE_OUTCOME_POD_DELETED,
+        )
+        if session.scheduler and bound_now:
+            self._plugin.binder.forget(pod.uid)
+        return scheduler_plugin_pb2.EndCycleResponse(verdict=_VERDICTS[verdict])
+
+    # --- wake-ups ----------------------------------------------------------------------------------------------------
+
+    async def WatchWakeUps(
+        self, request: scheduler_plugin_pb2.WatchWakeUpsRequest, context: Context
+    ) -> AsyncIterator[scheduler_plugin_pb2.WatchWakeUpsResponse]:
+        session = await self._plugin.session(request.session, context)
+        if not session.scheduler:
+            await fail(context, grpc.StatusCode.INVALID_ARGUMENT, "session: a sandbox has no wake-ups")
+        sleepers = await valid(
+            context,
+            lambda: [convert.pod_ref(pod, f"sleepers[{index}]") for index, pod in enumerate(request.sleepers)],
+        )
+        queue: asyncio.Queue[WakeUp] = asyncio.Queue()
+        log = self._plugin.core.wake_ups
+        for item in log.connect(request.last_number, sleepers):
+            queue.put_nowait(item)
+        log.listen(queue.put_nowait)
+        self._streams += 1
+        mine = self._streams
+        try:
+            while True:
+                yield _wake_up_message(await queue.get())
+        finally:
+            if mine == self._streams:
+                log.listen(None)
+
+
+def _wake_up_message(item: WakeUp) -> scheduler_plugin_pb2.WatchWakeUpsResponse:
+    return scheduler_plugin_pb2.WatchWakeUpsResponse(
+        number=item.number,
+        pods=[convert.pod_message(pod) for pod in item.pods],
+        at_once=item.at_once,
+        event=item.event,
+        detail=item.detail,
+    )
+
+
+def _manifest(item: common_pb2.PodInput, field: str) -> PodFacts:
+    try:
+        pod = msgspec.json.decode(item.manifest.encode(), type=objects.Pod)
+    except (msgspec.DecodeError, msgspec.ValidationError) as reason:
+        raise convert.InvalidField(f"{field}.manifest: {reason}") from reason
+    ref = convert.pod_ref(item.pod, f"{field}.pod")
+    facts = replace(pod_facts(pod), ref=ref)
+    return facts if pod.spec.priority is not None else replace(facts, priority=item.priority)
+
+
+class NominationExtensionsServicer(nomination_grpc.NominationExtensionsServiceServicer):
+    """NominationExtensionsService."""
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+
+    async def AddNominatedPod(
+        self, request: nomination_extensions_pb2.AddNominatedPodRequest, context: Context
+    ) -> nomination_extensions_pb2.AddNominatedPodResponse:
+        plugin = self._plugin
+        session = await plugin.session(request.session, context)
+        cycle = await plugin.cycle(session, request.cycle_id, context)
+        pod = await valid(context, lambda: convert.pod_ref(request.pod))
+        if pod.uid != cycle.pod.uid:
+            text = f"pod.uid: {pod.uid!r} is not the pod of the cycle, {cycle.pod.uid!r}"
+            await fail(context, grpc.StatusCode.INVALID_ARGUMENT, text)
+        victims = await valid(
+            context,
+            lambda: tuple(convert.pod_ref(item, f"victims[{index}]") for index, item in enumerate(request.victims)),
+        )
+        answer = session.core.add_nominated_pod(
+            Proposal(
+                pod=cycle.pod,
+                priority=request.priority,
+                node=request.node_name,
+                victims=victims,
+                generation=request.generation,
+                nominated=tuple(request.nominated_pod_uids),
+                at=plugin.clock.now(),
+            )
+        )
+        text = ""
+        if answer.nomination is not None and plugin.settings.nomination_persistence == "api":
+            text = record.write(answer.nomination, answer.victim_claims)
+        return nomination_extensions_pb2.AddNominatedPodResponse(
+            status=convert.status_message(answer.status), record=text
+        )
+
+    async def ConfirmNominatedPod(
+        self, request: nomination_extensions_pb2.ConfirmNominatedPodRequest, context: Context
+    ) -> nomination_extensions_pb2.ConfirmNominatedPodResponse:
+        session = await self._plugin.session(request.session, context)
+        pod = await valid(context, lambda: convert.pod_ref(request.pod))
+        session.core.confirm_nominated_pod(pod.uid, request.generation)
+        return nomination_extensions_pb2.ConfirmNominatedPodResponse()
+
+    async def RemoveNominatedPod(
+        self, request: nomination_extensions_pb2.RemoveNominatedPodRequest, context: Context
+    ) -> nomination_extensions_pb2.RemoveNominatedPodResponse:
+        session = await self._plugin.session(request.session, context)
+        pod = await valid(context, lambda: convert.pod_ref(request.pod))
+        session.core.remove_nominated_pod(
+            pod.uid, request.generation, Removal(request.reason), request.victims_not_deleted
+        )
+        return nomination_extensions_pb2.RemoveNominatedPodResponse()
+
+    async def PodEligibleToPreempt(
+        self, request: nomination_extensions_pb2.PodEligibleToPreemptRequest, context: Context
+    ) -> nomination_extensions_pb2.PodEligibleToPreemptResponse:
+        session = await self._plugin.session(request.session, context)
+        pod = await valid(context, lambda: convert.pod_ref(request.pod))
+        eligible, reason = session.core.eligible_to_preempt(pod.uid, request.node_name)
+        return nomination_extensions_pb2.PodEligibleToPreemptResponse(eligible=eligible, reason=reason)
+
+    async def ListNominations(
+        self, request: nomination_extensions_pb2.ListNominationsRequest, context: Context
+    ) -> nomination_extensions_pb2.ListNominationsResponse:
+        core = self._plugin.core
+        if request.session.id:
+            core = (await self._plugin.session(request.session, context)).core
+        return nomination_extensions_pb2.ListNominationsResponse(
+            nominations=[convert.held_message(item) for item in core.nominations()],
+            victim_claims=[convert.victim_claim_message(item) for item in core.world.victim_claims.all()],
+        )
