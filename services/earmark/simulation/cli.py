@@ -22,6 +22,9 @@ from earmark.simulation.scenario import Scenario
 
 HELD, BROKEN, UNUSABLE = 0, 1, 2
 
+# Columns where nobody looks.
+_PLAIN_WIDTH = 160
+
 
 def simulate(files: Sequence[Path], *, seed: int, as_json: bool, quiet: bool) -> int:
     """Play all scenarios of the files in order and print what they have shown.
@@ -102,7 +105,7 @@ class _Printer:
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json = as_json
         self._quiet = quiet
-        self._console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        self._console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
         self._errors = Console(stderr=True)
 
     def progress(self, total: int) -> AbstractContextManager[_Progress]:

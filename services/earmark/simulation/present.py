@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -13,21 +13,26 @@ from rich.text import Text
 from earmark.simulation.durations import format_duration
 from earmark.simulation.report import LogEntry, Outcome, SettlementRecord
 
-# What the short timeline shows; everything else is only in the JSON log.
-_STYLES = {
-    "step": "cyan",
-    "bound": "green",
-    "preempted": "red",
-    "nominated": "magenta",
-    "nomination cleared": "magenta",
-    "deallocated": "blue",
-    "deleted": "red",
-    "running": "green",
-    "refused": "yellow",
-    "stopped": "yellow",
-    "started": "yellow",
-    "failure": "bold red",
-    "violation": "bold red",
+# What the short timeline shows, how and in which words; everything else is only in the JSON log.
+_SHOWN: dict[str, tuple[str, str]] = {
+    "bound": ("green", "{pod} is bound to {node}"),
+    "running": ("green", "{pod} runs"),
+    "failed": ("yellow", "{pod} has failed"),
+    "succeeded": ("green", "{pod} has finished"),
+    "preempted": ("red", "{pod} is deleted to make room"),
+    "terminating": ("red", "{pod} terminates, {grace} s of grace"),
+    "deleted": ("dim", "{object} is gone"),
+    "nominated": ("magenta", "{pod} is nominated to {node}"),
+    "nomination cleared": ("magenta", "{pod} is no longer nominated to {node}"),
+    "unschedulable": ("yellow", "{pod}: {message}"),
+    "allocated": ("blue", "{claim}: {devices} allocated"),
+    "deallocated": ("blue", "{claim}: {devices} deallocated"),
+    "refused": ("yellow", "{verb} of {object} refused with {status}"),
+    "stopped": ("yellow", "stopped"),
+    "started": ("yellow", "started"),
+    "crashed": ("bold red", "crashed: {error}"),
+    "already gone": ("yellow", "{object} is gone already"),
+    "failure": ("bold red", "{path} does not hold"),
 }
 
 
@@ -52,16 +57,28 @@ def timeline(log: Iterable[LogEntry]) -> Table:
     """Return the moments that matter, in order."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     table.add_column(justify="right", style="dim", no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
+    table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for entry in log:
-        style = _STYLES.get(entry.event)
-        if style is not None:
-            when = format_duration(round(entry.at, 3))
-            details = " ".join(_detail(key, value) for key, value in entry.details.items() if value not in ("", None))
-            table.add_row(when, Text(entry.service, style="dim"), Text(entry.event, style=style), Text(details))
+        line = _line(entry)
+        if line is not None:
+            table.add_row(format_duration(round(entry.at, 3)), entry.service, line)
     return table
+
+
+def _line(entry: LogEntry) -> Text | None:
+    if entry.event == "step":
+        return None if entry.details["step"] == "expect" else Text(_step(entry.details), style="cyan")
+    shown = _SHOWN.get(entry.event)
+    if shown is None or (entry.at == 0 and entry.event == "started"):
+        return None
+    style, words = shown
+    return Text(words.format_map({key: _value(value) for key, value in entry.details.items()}), style=style)
+
+
+def _step(details: Mapping[str, Any]) -> str:
+    told = [_value(value) for key, value in details.items() if key != "step" and value not in ("", None)]
+    return " ".join([str(details["step"]), *told])
 
 
 def settlements(records: Iterable[SettlementRecord]) -> Table:
@@ -86,17 +103,21 @@ def problems(outcome: Outcome) -> RenderableType:
     lines: list[Text] = []
     for failure in outcome.failures:
         lines.append(Text(f"{format_duration(failure.at)}: {failure.path}", style="bold red"))
-        lines.append(Text(f"  want {_value(failure.want)}"))
-        lines.append(Text(f"  got  {_value(failure.got)}"))
+        lines.append(Text(f"  want {_exact(failure.want)}"))
+        lines.append(Text(f"  got  {_exact(failure.got)}"))
     for violation in outcome.violations:
         lines.append(Text(f"{format_duration(violation.at)}: invariant: {violation.invariant}", style="bold red"))
         lines.append(Text(f"  {violation.detail}"))
     return Group(*lines)
 
 
-def _detail(key: str, value: Any) -> str:
-    return f"{key}={value if isinstance(value, str) else _value(value)}"
-
-
 def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value) or "none"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _exact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
