@@ -1,4 +1,4 @@
-"""The life of a process, with a small component of the test's own, over real sockets and signals."""
+"""The life of a process, with a small component of the tests' own, over real sockets and signals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sys
-import textwrap
 import urllib.request
 from pathlib import Path
 
@@ -14,45 +13,14 @@ import pytest
 
 from earmark.runtime.server import serving
 
-PROGRAM = textwrap.dedent(
-    """
-    import asyncio
-    from dataclasses import dataclass
-    from earmark.runtime.main import no_api, run
-
-    @dataclass(frozen=True)
-    class Settings:
-        fail_after: float = 0.0
-        stop_takes: float = 0.0
-
-    class Component:
-        name = "nodes"
-        def __init__(self, settings, env):
-            self.settings, self.env, self.up = settings, env, False
-        def register(self, server): ...
-        async def start(self):
-            self.env.tasks.spawn(self.work(), "work")
-        async def work(self):
-            self.up = True
-            if self.settings.fail_after:
-                await self.env.clock.sleep(self.settings.fail_after)
-                raise RuntimeError("worn out")
-        def ready(self): return self.up
-        async def stop(self):
-            await asyncio.sleep(self.settings.stop_takes)
-            print("stopped", flush=True)
-
-    run("nodes", Settings, Component, open_api=no_api)
-    """
-)
+PROGRAM = Path(__file__).parent.parent / "support" / "runtime_program.py"
 
 
 async def start(tmp_path: Path, **variables: str) -> asyncio.subprocess.Process:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
     return await asyncio.create_subprocess_exec(
         sys.executable,
-        str(program),
+        str(PROGRAM),
+        "nodes",
         env={**os.environ, "EARMARK_RUNTIME_STATE_DIR": str(tmp_path), **variables},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

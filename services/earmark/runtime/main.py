@@ -141,6 +141,9 @@ async def _serve(
             await tasks.cancel_all()
             await channels.close()
             await export.flush(processor)
+    if status:
+        # The last line of the log: what a supervisor tells people.
+        _log.error("%s has failed: %s", name, reason)
     return int(status)
 
 

@@ -76,14 +76,19 @@ class Supervisor:
         *,
         services: Sequence[str] = SERVICES,
         environ: Mapping[str, str] | None = None,
+        command: Callable[[str], Sequence[str]] = lambda name: (sys.executable, "-m", f"earmark.{name}"),
         ready_seconds: float = 30.0,
     ) -> None:
-        """Prepare to run `services` with the settings of `config`; `notify` is told what happens."""
+        """Prepare to run `services` with the settings of `config`.
+
+        `notify` is told what happens; `command` is what runs a service; all are to be ready within `ready_seconds`.
+        """
         self._runtime = runtime
         self._config = config
         self._notify = notify
         self._services = [_Service(name) for name in services]
         self._environ = dict(os.environ if environ is None else environ)
+        self._command = command
         self._ready_seconds = ready_seconds
         self._stopping = False
         self._failed: asyncio.Future[str] | None = None
@@ -180,9 +185,7 @@ class Supervisor:
             environ[CONFIG_VARIABLE] = str(self._config.absolute())
         service.last_lines.clear()
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            f"earmark.{service.name}",
+            *self._command(service.name),
             env=environ,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
