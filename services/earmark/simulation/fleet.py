@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import grpc
 from prometheus_client import CollectorRegistry
@@ -11,10 +12,10 @@ from prometheus_client import CollectorRegistry
 from earmark.kube.api import KubeApi
 from earmark.kube.clock import Clock
 from earmark.runtime.component import Component, Environment
-from earmark.runtime.environment import in_process_environment, in_process_server
+from earmark.runtime.environment import in_process_environment
 from earmark.runtime.ids import SeededIds
-from earmark.runtime.inprocess import InProcessNetwork
-from earmark.runtime.interceptors import ClientInterceptor
+from earmark.runtime.inprocess import InProcessNetwork, InProcessServer
+from earmark.runtime.interceptors import ClientInterceptor, ServerInterceptor
 from earmark.runtime.tasks import ComponentTasks
 from earmark.runtime.telemetry import NoopTelemetry
 
@@ -22,6 +23,8 @@ from earmark.runtime.telemetry import NoopTelemetry
 CALL_TIMEOUT = 60.0
 
 Builder = Callable[[Environment], Component]
+# Server interceptors that look at what a component does.
+Guards = Callable[[Component], Sequence["grpc.aio.ServerInterceptor[Any, Any]"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Fleet:
         ids: SeededIds,
         api: Callable[[str], KubeApi],
         on_crash: Callable[[str, str], None],
+        guards: Guards = lambda _: (),
     ) -> None:
         """Build services with `builders`; `api` gives each its own client, `on_crash(service, what)` hears of ends."""
         self._builders = builders
@@ -51,6 +55,7 @@ class Fleet:
         self._ids = ids
         self._api = api
         self._on_crash = on_crash
+        self._guards = guards
         self._running: dict[str, Running] = {}
         self._starts: dict[str, int] = {}
         self._network = InProcessNetwork()
@@ -67,7 +72,7 @@ class Fleet:
             on_failure=lambda task, error: self._on_crash(name, f"{task}: {type(error).__name__}: {error}"),
         )
         component = self._builders[name](environment)
-        server = in_process_server()
+        server = InProcessServer([ServerInterceptor(NoopTelemetry()), *self._guards(component)])
         component.register(server)
         self._running[name] = Running(component, tasks, environment.metrics)
         self._network.serve(name, server)

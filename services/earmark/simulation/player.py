@@ -24,7 +24,7 @@ from earmark.simulation.hooks import Hooks
 from earmark.simulation.loop import SimulationClock, SimulationLoop
 from earmark.simulation.metrics import metric_value
 from earmark.simulation.observe import Effect, ObservedApi, ObservedStore
-from earmark.simulation.probes import look_at_nominations
+from earmark.simulation.probes import guards, look_at_nominations
 from earmark.simulation.questions import NODES, PLUGIN, Questions
 from earmark.simulation.recorder import Recorder
 from earmark.simulation.report import Failure, Outcome, SettlementRecord, Violation
@@ -87,8 +87,13 @@ class Player:
         self._faults = FaultBoard(self._registry.faults)
         self._store = ScenarioStore(self._registry)
         self._fleet = Fleet(
-            builders(scenario), clock=self._clock, ids=ids, api=self._api, on_crash=self._crashed
-        )  # fmt: skip
+            builders(scenario),
+            clock=self._clock,
+            ids=ids,
+            api=self._api,
+            on_crash=self._crashed,
+            guards=lambda component: guards(component, self._watchdog.report),
+        )
         self._apis: dict[str, ObservedApi] = {}
         self._questions = Questions(self._fleet, EPOCH.timestamp())
         self._failures: list[Failure] = []
