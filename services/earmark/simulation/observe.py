@@ -6,7 +6,7 @@ change is known to be a component's.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -16,8 +16,9 @@ import msgspec
 
 from earmark.apiserver.storage import Change, MemoryStore
 from earmark.kube import objects
-from earmark.kube.api import ApiError, ApiUnavailable, KubeApi, ListResult, PatchType, WatchEvent
+from earmark.kube.api import ApiError, ApiUnavailable, KubeApi, PatchType
 from earmark.kube.resources import BY_KIND, BY_STRUCT
+from earmark.simulation.passthrough import PassThroughApi
 
 T = TypeVar("T", bound=objects.Object)
 
@@ -96,11 +97,11 @@ class Listener:
         """The API refused it; nothing has changed."""
 
 
-class ObservedApi:
+class ObservedApi(PassThroughApi):
     """A KubeApi that tells who writes what. Reads pass through."""
 
     def __init__(self, inner: KubeApi, client: str, listener: Listener) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._client = client
         self._listener = listener
         self._cut = False
@@ -129,40 +130,10 @@ class ObservedApi:
                 raise
             self._listener.accepted(made)
 
-    async def get(self, kind: type[T], name: str, namespace: str = "") -> T:
-        """Return one object."""
-        return await self._inner.get(kind, name, namespace)
-
-    async def list(
-        self, kind: type[T], namespace: str = "", *, label_selector: str = "", field_selector: str = ""
-    ) -> ListResult[T]:
-        """Return all objects of a kind."""
-        return await self._inner.list(
-            kind, namespace, label_selector=label_selector, field_selector=field_selector
-        )  # fmt: skip
-
-    def watch(
-        self,
-        kind: type[T],
-        namespace: str = "",
-        *,
-        resource_version: str,
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> AsyncIterator[WatchEvent[T]]:
-        """Iterate over events."""
-        return self._inner.watch(
-            kind,
-            namespace,
-            resource_version=resource_version,
-            label_selector=label_selector,
-            field_selector=field_selector,
-        )
-
     async def create(self, value: T) -> T:
         """Create an object."""
         with self._writing("create", type(value), *value.key):
-            return await self._inner.create(value)
+            return await super().create(value)
 
     async def patch(
         self,
@@ -176,14 +147,14 @@ class ObservedApi:
     ) -> T:
         """Change an object."""
         with self._writing("patch", kind, namespace, name, subresource):
-            return await self._inner.patch(
+            return await super().patch(
                 kind, name, namespace, patch, subresource=subresource, patch_type=patch_type
             )  # fmt: skip
 
     async def bind(self, namespace: str, name: str, uid: str, node_name: str) -> None:
         """Bind a pod to a node."""
         with self._writing("create", objects.Pod, namespace, name, "binding"):
-            await self._inner.bind(namespace, name, uid, node_name)
+            await super().bind(namespace, name, uid, node_name)
 
     async def delete(
         self,
@@ -197,7 +168,7 @@ class ObservedApi:
     ) -> None:
         """Delete an object."""
         with self._writing("delete", kind, namespace, name):
-            await self._inner.delete(
+            await super().delete(
                 kind,
                 name,
                 namespace,
