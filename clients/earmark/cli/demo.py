@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -24,13 +24,15 @@ from earmark.cli.up import startup_error
 from earmark.client import EarmarkClient
 from earmark.kube import objects
 from earmark.kube.apply import apply
-from earmark.kube.http import HttpApi
 from earmark.kube.informer import Informer
 from earmark.kube.manifests import ManifestError
 from earmark.runtime.clock import SystemClock
 from earmark.runtime.process import RuntimeSettings
 from earmark.runtime.supervisor import Notice, Supervisor, SupervisorError
 from earmark.runtime.tasks import ComponentTasks
+
+if TYPE_CHECKING:
+    from earmark.kube.http import HttpApi
 
 # What each step may take, in seconds.
 _STEP_SECONDS = 30.0

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from earmark.cli.errors import CommandError
 from earmark.client import ServiceUnavailable
 from earmark.kube.api import ApiError, ApiUnavailable
-from earmark.kube.http import HttpApi
 from earmark.runtime.process import RuntimeSettings
+
+if TYPE_CHECKING:
+    from earmark.kube.http import HttpApi
 
 T = TypeVar("T")
 
@@ -22,6 +24,9 @@ async def open_api(runtime: RuntimeSettings) -> AsyncIterator[HttpApi]:
     path = runtime.kubeconfig_path
     if not path.is_file():
         raise CommandError(f"{path}: no kubeconfig; is earmark running? (make run)")
+    # Listings that ask only the services do not need it.
+    from earmark.kube.http import HttpApi
+
     async with HttpApi.from_kubeconfig(path) as api:
         yield api
 
