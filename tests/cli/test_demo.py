@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.runtime_otlp import ReceivedSpan, receiver
 
 from earmark.runtime import semconv
+from support.runtime_otlp import ReceivedSpan, receiver
 
 
 async def run_demo(repository: Path, **variables: str) -> tuple[int | None, dict[str, Any]]:

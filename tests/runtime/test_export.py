@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from support.runtime_otlp import receiver
-
 from earmark.runtime import export, semconv
 from earmark.runtime.clock import SystemClock
 from earmark.runtime.ids import SeededIds
 from earmark.runtime.telemetry import Tracing
+from support.runtime_otlp import receiver
 
 
 async def test_a_span_arrives_with_its_ids_and_service() -> None:
