@@ -10,16 +10,24 @@ import grpc
 from earmark.dynamicresources.binding import Binder
 from earmark.dynamicresources.caches import Caches
 from earmark.dynamicresources.core import Core
+from earmark.dynamicresources.events import Events
 from earmark.dynamicresources.ledger import Ledger
 from earmark.dynamicresources.postfilter import PostFilter
-from earmark.dynamicresources.service import NominationExtensionsServicer, Plugin, SchedulerPluginServicer
+from earmark.dynamicresources.service import (
+    NominationExtensionsServicer,
+    Plugin,
+    SchedulerPluginServicer,
+    SettlementServicer,
+)
 from earmark.dynamicresources.sessions import Sessions
 from earmark.dynamicresources.settings import Settings
+from earmark.dynamicresources.settling import Metrics, SettlementTracker
 from earmark.dynamicresources.solving import Solver, allocator_features
 from earmark.dynamicresources.state import World
 from earmark.runtime.component import Environment, Server
 from earmark.v1.nomination_extensions_pb2_grpc import add_NominationExtensionsServiceServicer_to_server
 from earmark.v1.scheduler_plugin_pb2_grpc import add_SchedulerPluginServiceServicer_to_server
+from earmark.v1.settlement_pb2_grpc import add_SettlementServiceServicer_to_server
 
 
 class DynamicResources:
@@ -35,6 +43,15 @@ class DynamicResources:
         world = World(ledger=Ledger(consumable_capacity=settings.gate("DRAConsumableCapacity")))
         # The one state of the process; simulations and checks may look at it.
         self.core = Core(world, settings, solver, env.ids.uuid)
+        self._tracker = SettlementTracker(
+            settings,
+            env.clock,
+            env.telemetry,
+            Metrics(env.metrics),
+            Events(env.api, env.clock, env.ids),
+            env.tasks,
+        )
+        self.core.listen(self._tracker.happened)
         self._caches = Caches(env.api, env.clock, self.core, settings)
         self._plugin = Plugin(
             settings=settings,
@@ -61,6 +78,7 @@ class DynamicResources:
         target = cast(grpc.aio.Server, server)
         add_SchedulerPluginServiceServicer_to_server(SchedulerPluginServicer(self._plugin), target)
         add_NominationExtensionsServiceServicer_to_server(NominationExtensionsServicer(self._plugin), target)
+        add_SettlementServiceServicer_to_server(SettlementServicer(self._tracker), target)
 
     async def start(self) -> None:
         """Begin to follow the API."""

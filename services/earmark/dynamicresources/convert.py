@@ -10,9 +10,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from earmark.dynamicresources.facts import PodFacts, PodRef
 from earmark.dynamicresources.filtering import NodeCheck, Verdict
 from earmark.dynamicresources.nominations import ClaimNomination
+from earmark.dynamicresources.settlement import Window, settling_trace
 from earmark.dynamicresources.statuses import PLUGIN_NAME, Code, Status
 from earmark.dynamicresources.victimclaims import VictimClaim
-from earmark.v1 import common_pb2, nomination_extensions_pb2
+from earmark.v1 import common_pb2, nomination_extensions_pb2, settlement_pb2
 
 _CODES = {
     Code.SUCCESS: common_pb2.STATUS_CODE_SUCCESS,
@@ -119,3 +120,38 @@ def timestamp(moment: datetime) -> Timestamp:
     message = Timestamp()
     message.FromDatetime(moment)
     return message
+
+
+def settlement_message(window: Window) -> settlement_pb2.Settlement:
+    """Return a settling window as a message."""
+    trace, _ = settling_trace(window.preemptor.uid, window.generation)
+    moments = {
+        name: timestamp(moment)
+        for name, moment in (("t0", window.t0), ("t1", window.t1), ("t3", window.t3), ("t4", window.t4))
+        if moment is not None
+    }
+    return settlement_pb2.Settlement(
+        preemptor=pod_message(window.preemptor),
+        node_name=window.node,
+        generation=window.generation,
+        victims=[
+            settlement_pb2.SettlementVictim(
+                pod=pod_message(item.pod), gone=timestamp(item.gone) if item.gone is not None else None
+            )
+            for item in window.victims
+        ],
+        claims=[
+            settlement_pb2.SettlementClaim(
+                namespace=item.key[0],
+                name=item.key[1],
+                uid=item.uid,
+                deallocated=timestamp(item.deallocated) if item.deallocated is not None else None,
+            )
+            for item in window.claims
+        ],
+        devices=window.devices,
+        phase=settlement_pb2.SettlementPhase.ValueType(int(window.phase)),
+        outcome=window.outcome,
+        trace_id=f"{trace:032x}",
+        **moments,
+    )

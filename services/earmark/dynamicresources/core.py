@@ -69,10 +69,10 @@ class Core:
     def commit(self, change: Change) -> None:
         """Take a new state over: ledger and latches are in it, then listeners hear of it, then pods wake (F34)."""
         self.world, happened = change
-        if not happened:
-            return
         for listener in self._listeners:
             listener(self.world, happened)
+        if not happened:
+            return
         for event in happened:
             self.wake_ups.happened(self.world.revision, event, self._judge)
         self._prune()
@@ -226,7 +226,7 @@ class Core:
         if not self._settings.preemption:
             return Proposed(self.world, SUCCESS)
         answer = add_nominated_pod(self.world, proposal, self._solver)
-        self.world = answer.world
+        self.commit((answer.world, ()))
         return answer
 
     def confirm_nominated_pod(self, pod_uid: str, generation: int) -> None:

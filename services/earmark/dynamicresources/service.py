@@ -22,11 +22,19 @@ from earmark.dynamicresources.postfilter import PostFilter
 from earmark.dynamicresources.reserving import read_text, write_text
 from earmark.dynamicresources.sessions import Session, Sessions, StaleEpoch, UnknownSession
 from earmark.dynamicresources.settings import DRA_PREEMPTION, Settings
+from earmark.dynamicresources.settling import SettlementTracker
 from earmark.dynamicresources.statuses import PLUGIN_NAME, SUCCESS
 from earmark.dynamicresources.wakeups import WakeUp
 from earmark.kube import objects
 from earmark.kube.clock import Clock
-from earmark.v1 import common_pb2, nomination_extensions_pb2, scheduler_plugin_pb2, scheduler_plugin_pb2_grpc
+from earmark.v1 import (
+    common_pb2,
+    nomination_extensions_pb2,
+    scheduler_plugin_pb2,
+    scheduler_plugin_pb2_grpc,
+    settlement_pb2,
+    settlement_pb2_grpc,
+)
 from earmark.v1 import nomination_extensions_pb2_grpc as nomination_grpc
 
 R = TypeVar("R")
@@ -505,3 +513,29 @@ class NominationExtensionsServicer(nomination_grpc.NominationExtensionsServiceSe
             nominations=[convert.held_message(item) for item in core.nominations()],
             victim_claims=[convert.victim_claim_message(item) for item in core.world.victim_claims.all()],
         )
+
+
+class SettlementServicer(settlement_pb2_grpc.SettlementServiceServicer):
+    """SettlementService."""
+
+    def __init__(self, tracker: SettlementTracker) -> None:
+        self._tracker = tracker
+
+    async def ListSettlements(
+        self, request: settlement_pb2.ListSettlementsRequest, context: Context
+    ) -> settlement_pb2.ListSettlementsResponse:
+        windows = [item for item in self._tracker.windows() if item.ended is None or not request.open_only]
+        return settlement_pb2.ListSettlementsResponse(
+            settlements=[convert.settlement_message(item) for item in windows]
+        )
+
+    async def WatchSettlements(
+        self, request: settlement_pb2.WatchSettlementsRequest, context: Context
+    ) -> AsyncIterator[settlement_pb2.WatchSettlementsResponse]:
+        queue = self._tracker.watch()
+        try:
+            while True:
+                window = await queue.get()
+                yield settlement_pb2.WatchSettlementsResponse(settlement=convert.settlement_message(window))
+        finally:
+            self._tracker.unwatch(queue)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from earmark.dynamicresources.allocator import AllocationError, Allocator, NodeFacts, Outcome, Problem
 from earmark.dynamicresources.allocator import features as names
+from earmark.dynamicresources.allocator.selecting import Judge
 from earmark.dynamicresources.inventory import Inventory
 from earmark.dynamicresources.ledger import Ledger
 from earmark.kube.objects import AllocationResult, ResourceClaim
@@ -69,9 +70,17 @@ class Solver:
     """Asks the allocator, and keeps it for as long as the inventory is the same."""
 
     def __init__(
-        self, features: frozenset[str], share_id: Callable[[], str], deadline: Callable[[], Callable[[], bool]]
+        self,
+        features: frozenset[str],
+        share_id: Callable[[], str],
+        deadline: Callable[[], Callable[[], bool]],
+        judge: Judge | None = None,
     ) -> None:
-        """`share_id()` gives fresh share IDs; `deadline()` starts the time for one node and says when it is over."""
+        """`share_id()` gives fresh share IDs; `deadline()` starts the time for one call and says when it is over.
+
+        judge: evaluates selectors; by default CEL does.
+        """
+        self._judge = judge
         self._features = features
         self._share_id = share_id
         self._deadline = deadline
@@ -80,7 +89,7 @@ class Solver:
     def prepare(self, inventory: Inventory, claims: Sequence[ResourceClaim]) -> Problem:
         """Read claims; what is wrong with them is told by the answers."""
         if self._allocator is None:
-            self._allocator = Allocator(inventory, self._features)
+            self._allocator = Allocator(inventory, self._features, judge=self._judge)
         elif self._allocator.inventory is not inventory:
             self._allocator = self._allocator.on(inventory)
         return self._allocator.prepare(tuple(claims))
