@@ -10,8 +10,8 @@ from typing import Any, TextIO
 
 from earmark.runtime.telemetry import current_trace_id
 
-# Attributes that a record has of itself; everything else came by `extra`.
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+# Attributes that a record has of itself (and uvicorn's second copy of the text); everything else came by `extra`.
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
@@ -69,5 +69,5 @@ def configure(service: str, log_format: str, level: str, stream: TextIO | None =
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     # Libraries speak up only when something is wrong: their requests are not our events.
-    for name in ("httpx", "httpcore", "uvicorn.access", "asyncio", "opentelemetry"):
+    for name in ("httpx", "httpcore", "uvicorn.access", "uvicorn.error", "asyncio", "opentelemetry"):
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
