@@ -125,3 +125,15 @@ async def test_many_failing_keys_share_ten_retries_a_second_after_the_burst(
         queue.add(f"{number:03}")
     await asyncio.sleep(60)
     assert work.done[-1][0] == pytest.approx(5.0, abs=0.2)
+
+
+async def test_fractions_of_seconds_come_to_an_end(clock: LoopClock, tasks: ComponentTasks) -> None:
+    work = Work(clock)
+    queue = WorkQueue(clock, work, "q")
+    queue.start(tasks, 1)
+    for number in range(50):
+        await asyncio.sleep(0.1)
+        queue.add_after(f"{number:03}", 0.7 / 3)
+    queue.add_after("tiny", 1e-12)
+    await asyncio.sleep(5)
+    assert len(work.done) == 51

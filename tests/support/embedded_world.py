@@ -67,9 +67,12 @@ class World:
 
     async def close(self) -> None:
         """End all components; fail if one has failed."""
-        for name in list(self._tasks):
-            self.stop(name)
-        await self.clock.sleep(0)
+        for name, tasks in list(self._tasks.items()):
+            self.network.remove(name)
+            await tasks.cancel_all()
+        # What was killed before needs a few turns of the loop to end.
+        for _ in range(20):
+            await self.clock.sleep(0)
         assert self.failures == []
 
     async def until(self, seconds: float) -> None:

@@ -239,7 +239,8 @@ class ClaimController:
         waits: dict[str, float] = {}
         for entry in claim.status.reserved_for:
             if claimsync.is_pod(entry) and await self._fate(claim, entry.name, entry.uid) is Fate.ENDED:
-                waits[entry.uid] = self._ends.note(entry.uid, now) + self._delay - now
+                # To the microsecond: sums of fractions of seconds must meet at the instant that is meant.
+                waits[entry.uid] = round(self._ends.note(entry.uid, now) + self._delay - now, 6)
         return waits
 
     async def _owner_fate(self, claim: ResourceClaim) -> Fate | None:

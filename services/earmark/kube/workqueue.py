@@ -21,6 +21,7 @@ FIRST_BACKOFF_SECONDS = 0.005
 LONGEST_BACKOFF_SECONDS = 1000.0
 RETRIES_PER_SECOND = 10.0
 RETRY_BURST = 100.0
+SHORTEST_WAIT_SECONDS = 1e-6
 
 
 K = TypeVar("K", bound=Hashable)
@@ -77,7 +78,7 @@ class WorkQueue(Generic[K]):
         if seconds <= 0:
             self.add(key)
             return
-        when = self._clock.monotonic() + seconds
+        when = self._clock.monotonic() + max(seconds, SHORTEST_WAIT_SECONDS)
         if self._due.get(key, when + 1) <= when:
             return
         self._due[key] = when
@@ -143,7 +144,8 @@ class WorkQueue(Generic[K]):
     async def _timer(self) -> None:
         while True:
             now = self._clock.monotonic()
-            while self._heap and self._heap[0][0] <= now:
+            # Sums of fractions miss an instant by less than this; a clock may not move on by so little.
+            while self._heap and self._heap[0][0] <= now + SHORTEST_WAIT_SECONDS / 2:
                 when, _, key = heapq.heappop(self._heap)
                 if self._due.get(key) == when:
                     self.add(key)

@@ -85,7 +85,9 @@ def seconds_to_end(pod: Pod, now: datetime, default_grace_seconds: int) -> float
 
 
 def _at(action: Action, seconds: float) -> Step:
-    return Step(action) if seconds <= 0 else Step(wait_seconds=seconds)
+    # To the microsecond: sums of fractions of seconds must meet at the instant that is meant.
+    left = round(seconds, 6)
+    return Step(action) if left <= 0 else Step(wait_seconds=left)
 
 
 def claims_ready(pod: Pod, claim: Callable[[str], ResourceClaim | None]) -> bool:
