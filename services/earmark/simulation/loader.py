@@ -92,7 +92,7 @@ def _entry(item: Field, context: _Context) -> TimelineEntry:
         what = f"has {' and '.join(keys)}" if keys else "has no step"
         item.fail(f"{what}; a timeline entry has exactly one of {', '.join(READERS)}")
     at = fields["at"]
-    is_end = not at.is_list and not at.is_mapping and at.node.value == END
+    is_end = at.value == END
     return TimelineEntry(
         at=None if is_end else at.duration(),
         step=READERS[keys[0]](fields[keys[0]], context),

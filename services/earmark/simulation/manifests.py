@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 from earmark.kube.resources import BY_KIND
@@ -71,7 +72,7 @@ def read_manifest(item: Field) -> Manifest:
             metadata["namespace"].fail(f"{kind} has no namespace")
     elif resource.namespaced:
         namespace = DEFAULT_NAMESPACE
-    data = item.data()
+    data = copy.deepcopy(item.value)
     if namespace:
         data["metadata"]["namespace"] = namespace
     return Manifest(kind, name, namespace, data, Source(item.file, item.line, item.path))

@@ -89,7 +89,7 @@ class Attach:
 
 
 def _read_status(field: Field) -> str:
-    value = field.data()
+    value = field.value
     if isinstance(value, bool):
         # `status: True` without quotes is a boolean in YAML and means the same.
         return str(value)

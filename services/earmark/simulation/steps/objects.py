@@ -84,7 +84,7 @@ class Patch:
                 fields["subresource"].fail(f"{kind} has no subresource")
             subresource = fields["subresource"].string(one_of=offered)
         fields["merge"].mapping()
-        return cls(kind, read_namespace(fields, kind), fields["name"].string(), subresource, fields["merge"].data())
+        return cls(kind, read_namespace(fields, kind), fields["name"].string(), subresource, fields["merge"].value)
 
     def describe(self) -> Mapping[str, Any]:
         """Return the object's name and the patch."""
