@@ -26,6 +26,18 @@ class PoolSlices:
         self.views: dict[Any, Any] = {}
 
 
+class NodeSlices:
+    """The slices with the nodeName of one node, by name. pools: how many pools they belong to."""
+
+    __slots__ = ("pools", "slices", "views")
+
+    def __init__(self, slices: tuple[SliceView, ...]) -> None:
+        self.slices = slices
+        self.pools = len({view.pool for view in slices})
+        # Values that the allocator computes from these slices, by what they are.
+        self.views: dict[Any, Any] = {}
+
+
 class Inventory:
     """Slices, classes and taint rules. A change makes a new inventory and copies only what it touches."""
 
@@ -34,7 +46,7 @@ class Inventory:
     def __init__(self) -> None:
         self._slices: OverlayMap[str, SliceView] = OverlayMap()
         self._pools: OverlayMap[PoolId, PoolSlices] = OverlayMap()
-        self._local: OverlayMap[str, tuple[SliceView, ...]] = OverlayMap()
+        self._local: OverlayMap[str, NodeSlices] = OverlayMap()
         self._shared: OverlayMap[str, SliceView] = OverlayMap()
         self._shared_order: tuple[SliceView, ...] | None = None
         self._classes: OverlayMap[str, DeviceClass] = OverlayMap()
@@ -81,7 +93,7 @@ class Inventory:
                 shared[name] = view
         new._slices = OverlayMap(views)
         new._pools = OverlayMap({pool: PoolSlices(pool, tuple(members)) for pool, members in pools.items()})
-        new._local = OverlayMap({node: tuple(members) for node, members in local.items()})
+        new._local = OverlayMap({node: NodeSlices(tuple(members)) for node, members in local.items()})
         new._shared = OverlayMap(shared)
         new._classes = OverlayMap({class_.metadata.name: class_ for class_ in classes})
         return new
@@ -138,14 +150,14 @@ class Inventory:
                 new._slices = new._slices.without(old.name)
                 new._set_pool(old.pool, _without(new._members(old.pool), old))
                 if old.node_name:
-                    new._set_local(old.node_name, _without(new._local.get(old.node_name) or (), old))
+                    new._set_local(old.node_name, _without(new.local_slices(old.node_name), old))
                 else:
                     new._shared, new._shared_order = new._shared.without(old.name), None
             if view is not None:
                 new._slices = new._slices.with_item(view.name, view)
                 new._set_pool(view.pool, _with(new._members(view.pool), view))
                 if view.node_name:
-                    new._set_local(view.node_name, _with(new._local.get(view.node_name) or (), view))
+                    new._set_local(view.node_name, _with(new.local_slices(view.node_name), view))
                 else:
                     new._shared, new._shared_order = new._shared.with_item(view.name, view), None
         return new
@@ -158,7 +170,7 @@ class Inventory:
         self._pools = self._pools.with_item(pool, PoolSlices(pool, members)) if members else self._pools.without(pool)
 
     def _set_local(self, node: str, members: tuple[SliceView, ...]) -> None:
-        self._local = self._local.with_item(node, members) if members else self._local.without(node)
+        self._local = self._local.with_item(node, NodeSlices(members)) if members else self._local.without(node)
 
     def _copy(self) -> Inventory:
         new = Inventory.__new__(Inventory)
@@ -175,7 +187,12 @@ class Inventory:
 
     def local_slices(self, node: str) -> tuple[SliceView, ...]:
         """Return the slices whose nodeName is the node, by name."""
-        return self._local.get(node) or ()
+        local = self._local.get(node)
+        return local.slices if local is not None else ()
+
+    def local(self, node: str) -> NodeSlices | None:
+        """Return the record of a node's own slices, None if it has none."""
+        return self._local.get(node)
 
     def shared_slices(self) -> tuple[SliceView, ...]:
         """Return the slices without a nodeName, by name."""

@@ -49,6 +49,11 @@ class SliceView:
         return {device.name: position for position, device in enumerate(self.devices)}
 
     @cached_property
+    def tainted(self) -> bool:
+        """Whether any device has a taint that keeps claims away."""
+        return any(self.taints)
+
+    @cached_property
     def taints(self) -> tuple[tuple[DeviceTaint, ...], ...]:
         """Per device the taints that keep claims away: its own, then those of the rules (upstream A9.1, A9.5)."""
         if not self._rules and not any(device.taints for device in self.devices):

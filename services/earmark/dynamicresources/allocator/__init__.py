@@ -4,7 +4,8 @@ What is allocated already comes from a ledger, what there is from an inventory. 
 about is decided elsewhere.
 """
 
-from earmark.dynamicresources.allocator.api import Allocator, Outcome, Problem, Query
+from earmark.dynamicresources.allocator.answers import Outcome, Query
+from earmark.dynamicresources.allocator.api import Allocator, Problem
 from earmark.dynamicresources.allocator.errors import AllocationError
 from earmark.dynamicresources.allocator.features import ALL_FEATURES, DEFAULT_FEATURES, UnsupportedFeatures
 from earmark.dynamicresources.allocator.nodes import NodeFacts

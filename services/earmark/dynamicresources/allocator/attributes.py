@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from earmark.dynamicresources.allocator import features as gates
 from earmark.dynamicresources.allocator.integers import FIRST_ONLY, ConstraintUse
 from earmark.dynamicresources.allocator.requests import Alternative
+from earmark.dynamicresources.allocator.rows import Numbering
+from earmark.dynamicresources.allocator.selecting import Judge
 from earmark.dynamicresources.sliceview import SliceView
 from earmark.kube.objects import DeviceAttribute, DeviceConstraint
-
-if TYPE_CHECKING:
-    from earmark.dynamicresources.allocator.compile import Row
-    from earmark.dynamicresources.allocator.selecting import Judge
 
 Value = tuple[str, object]
 
 
 def lookup(view: SliceView, name: str) -> list[DeviceAttribute | None]:
     """Return the attribute of each device: by its full name, or without the domain if that is the driver's (A8.2)."""
-    key = ("attribute", name)
-    found: list[DeviceAttribute | None] | None = view.views.get(key)
-    if found is None:
-        domain, slash, bare = name.partition("/")
-        short = bare if slash and domain == view.driver else None
-        found = []
-        for device in view.devices:
-            attribute = device.attributes.get(name)
-            if attribute is None and short is not None:
-                attribute = device.attributes.get(short)
-            found.append(attribute)
-        view.views[key] = found
-    return found
+    domain, slash, bare = name.partition("/")
+    if not slash or domain != view.driver:
+        return [device.attributes.get(name) for device in view.devices]
+    return [device.attributes.get(name) or device.attributes.get(bare) for device in view.devices]
 
 
 def scalar_value(attribute: DeviceAttribute) -> Value | None:
@@ -65,14 +53,15 @@ def list_values(attribute: DeviceAttribute) -> list[Value]:
 class AttributeColumns:
     """One constraint's values over all devices of a problem."""
 
-    def __init__(self, constraint: DeviceConstraint, features: frozenset[str], judge: Judge,
-                 rows: Sequence[Row], total: int) -> None:  # fmt: skip
+    def __init__(
+        self, constraint: DeviceConstraint, features: frozenset[str], judge: Judge, numbering: Numbering
+    ) -> None:
         self.match = constraint.match_attribute is not None
         self.name = (constraint.match_attribute if self.match else constraint.distinct_attribute) or ""
         self._lists = gates.LIST_TYPE_ATTRIBUTES in features
         self._judge = judge
-        self._rows = rows
-        self._total = total
+        self._rows = numbering.rows
+        self._total = numbering.total
         self._bits: dict[Value, int] = {}
         self.errors: dict[tuple[str, int], str] = {}
         self._static: tuple[list[int], list[int], int] | None = None

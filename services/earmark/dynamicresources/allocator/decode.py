@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from earmark.dynamicresources.allocator import features as gates
-from earmark.dynamicresources.allocator.compile import Compiled, Row
 from earmark.dynamicresources.allocator.errors import FATAL, AllocationError
 from earmark.dynamicresources.allocator.integers import Solution
-from earmark.dynamicresources.allocator.requests import Alternative, Claim
+from earmark.dynamicresources.allocator.requests import Claim
+from earmark.dynamicresources.allocator.rows import Numbering, Row
+from earmark.dynamicresources.allocator.skeleton import Skeleton, StaticChoice
 from earmark.kube.objects import (
     AllocationResult,
     DeviceAllocationConfiguration,
@@ -19,31 +20,40 @@ from earmark.kube.objects import (
     NodeSelectorTerm,
 )
 
-_Picked = list[tuple[Alternative, tuple[int, ...]]]
+_Picked = list[tuple[StaticChoice, tuple[int, ...]]]
 
 
-def decode(claims: tuple[Claim, ...], compiled: Compiled, solution: Solution, features: frozenset[str],
-           variant: str, share_id: Callable[[], str]) -> tuple[AllocationResult, ...]:  # fmt: skip
+def decode(
+    claims: tuple[Claim, ...],
+    skeleton: Skeleton,
+    numbering: Numbering,
+    node_name: str,
+    solution: Solution,
+    features: frozenset[str],
+    variant: str,
+    share_id: Callable[[], str],
+) -> tuple[AllocationResult, ...]:
     """Return one AllocationResult per claim.
 
     share_id: makes a fresh ID for every share. Raises AllocationError for what upstream finds only after the search.
     """
     picked: list[_Picked] = [[] for _ in claims]
-    for wish, (position, *devices) in zip(compiled.task.wishes, solution, strict=True):
-        alternative = compiled.alternatives[wish.choices[position].number]
-        picked[wish.claim].append((alternative, tuple(devices)))
+    for wish, (position, *devices) in zip(skeleton.wishes, solution, strict=True):
+        picked[wish.claim].append((wish.choices[position], tuple(devices)))
     return tuple(
-        _Decoder(claim, chosen, compiled, features, variant, share_id).result()
+        _Decoder(claim, chosen, skeleton, numbering, node_name, features, variant, share_id).result()
         for claim, chosen in zip(claims, picked, strict=True)
     )
 
 
 class _Decoder:
-    def __init__(self, claim: Claim, picked: _Picked, compiled: Compiled, features: frozenset[str],
-                 variant: str, share_id: Callable[[], str]) -> None:  # fmt: skip
+    def __init__(self, claim: Claim, picked: _Picked, skeleton: Skeleton, numbering: Numbering, node_name: str,
+                 features: frozenset[str], variant: str, share_id: Callable[[], str]) -> None:  # fmt: skip
         self.claim = claim
         self.picked = picked
-        self.compiled = compiled
+        self.skeleton = skeleton
+        self.numbering = numbering
+        self.node_name = node_name
         self.features = features
         self.variant = variant
         self.share_id = share_id
@@ -51,23 +61,24 @@ class _Decoder:
     def result(self) -> AllocationResult:
         results = []
         places = []
-        for alternative, devices in self.picked:
+        for choice, devices in self.picked:
             for device in devices:
-                row, position = self.compiled.locate(device)
+                row, position = self.numbering.locate(device)
                 places.append((row, position))
-                results.append(self._device(alternative, device, row, position))
+                results.append(self._device(choice, device, row, position))
         return AllocationResult(
             devices=DeviceAllocationResult(results=tuple(results), config=self._config()),
             node_selector=self._node_selector(places),
         )
 
-    def _device(self, alternative: Alternative, number: int, row: Row, position: int) -> DeviceRequestAllocationResult:
+    def _device(self, choice: StaticChoice, number: int, row: Row, position: int) -> DeviceRequestAllocationResult:
+        alternative = choice.alternative
         device = row.view.devices[position]
         binding = gates.DEVICE_BINDING_AND_STATUS in self.features
         share_id = consumed = None
-        if self.compiled.task.shareable >> number & 1:
+        if self.skeleton.shareable >> number & 1:
             share_id = self.share_id()
-            amounts = self.compiled.consumed.get((self._number(alternative), number))
+            amounts = choice.consumed.get(number)
             if amounts:
                 consumed = {name: str(amount) for name, amount in amounts.items()}
         return DeviceRequestAllocationResult(
@@ -86,14 +97,12 @@ class _Decoder:
             ),
         )
 
-    def _number(self, alternative: Alternative) -> int:
-        return next(index for index, other in enumerate(self.compiled.alternatives) if other is alternative)
-
     def _config(self) -> tuple[DeviceAllocationConfiguration, ...]:
         """Class entries first, each class once; then the claim's that concern a request (upstream A6.4 to A6.6)."""
+        chosen = [choice.alternative for choice, _ in self.picked]
         by_class: dict[str, list[str]] = {}
         classes = {}
-        for alternative, _ in self.picked:
+        for alternative in chosen:
             name = alternative.device_class.metadata.name
             classes[name] = alternative.device_class
             by_class.setdefault(name, []).append(alternative.result_name)
@@ -102,7 +111,7 @@ class _Decoder:
             for name, requests in by_class.items()
             for config in classes[name].spec.config
         ]
-        names = [{alternative.parent or alternative.name, alternative.result_name} for alternative, _ in self.picked]
+        names = [{alternative.parent or alternative.name, alternative.result_name} for alternative in chosen]
         for config in self.claim.claim.spec.devices.config:
             if not config.requests or any(name in config.requests for accepted in names for name in accepted):
                 entries.append(("FromClaim", config.requests, config.opaque))
@@ -124,7 +133,7 @@ class _Decoder:
             node_name, _, selector = row.view.node_fields(device)
             binds = bool(device.binds_to_node) and self.variant != gates.STABLE
             if node_name is not None or binds:
-                here = NodeSelectorRequirement(key="metadata.name", operator="In", values=(self.compiled.node.name,))
+                here = NodeSelectorRequirement(key="metadata.name", operator="In", values=(self.node_name,))
                 return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(here,)),))
             terms = selector.node_selector_terms if selector is not None else ()
             if len(terms) > 1:

@@ -36,6 +36,10 @@ class CelJudge:
         """Return the value of a derived attribute, or the text of the error."""
         return f"not supported: {expression} on {view.devices[position].name}"
 
+    def reads(self, expression: str) -> frozenset[str] | None:
+        """Return the attributes that the expression can read, None if that cannot be told."""
+        return None
+
 
 def _compiled(expression: str) -> Selector | str:
     try:

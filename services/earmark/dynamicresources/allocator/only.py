@@ -3,71 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import msgspec
 
-from earmark.dynamicresources.allocator.compile import Compiled
-from earmark.dynamicresources.allocator.integers import Choice, Wish
+from earmark.dynamicresources.allocator.integers import Choice, Task, Wish
+from earmark.dynamicresources.allocator.rows import Numbering
+from earmark.dynamicresources.allocator.skeleton import Skeleton, StaticChoice, StaticWish
 from earmark.dynamicresources.ledger import Ledger
 from earmark.kube.objects import AllocationResult, DeviceRequestAllocationResult
 from earmark.kube.quantity import parse_quantity
 
 
-def restrict(compiled: Compiled, only: Sequence[AllocationResult]) -> bool:
+def restrict(
+    task: Task, skeleton: Skeleton, numbering: Numbering, only: Sequence[AllocationResult]
+) -> tuple[Task, Skeleton] | None:
     """Leave only the stored devices to each request.
 
-    Returns False if the stored results cannot be a solution: a device is gone, a request has none or too few, or mode
-    All now means other devices. Everything else (in use, selectors, taints, counters, capacity, constraints) is the
-    search's to find.
+    None if the stored results cannot be a solution: a device is gone, a request has none or too few, or mode All now
+    means other devices. Everything else (in use, selectors, taints, counters, capacity, constraints) is the search's
+    to find.
     """
     numbers = {
         (row.view.driver, row.view.pool[1], device.name): row.first + position
-        for row in compiled.rows
+        for row in numbering.rows
         for position, device in enumerate(row.view.devices)
     }
-    task = compiled.task
-    claims = len(task.slots)
-    if len(only) != claims:
-        return False
+    if len(only) != len(task.slots):
+        return None
     stored: list[dict[str, list[int]]] = []
     for allocation in only:
         by_request: dict[str, list[int]] = {}
         for result in allocation.devices.results:
             number = numbers.get((result.driver, result.pool, result.device))
             if number is None:
-                return False
+                return None
             by_request.setdefault(result.request, []).append(number)
         stored.append(by_request)
     wishes: list[Wish] = []
-    for wish in task.wishes:
-        choices = []
-        for choice in wish.choices:
-            name = compiled.alternatives[choice.number].result_name
-            devices = stored[wish.claim].get(name, [])
-            if len(devices) != choice.num or (wish.prioritized and not devices):
-                continue
-            if choice.listed is not None:
-                if sorted(devices) != sorted(choice.listed):
-                    continue
-                choices.append(choice)
-            else:
-                mask = sum(1 << device for device in set(devices))
-                choices.append(_limited(choice, mask))
-            stored[wish.claim].pop(name, None)
-        if not choices:
-            return False
-        wishes.append(Wish(wish.claim, tuple(choices), wish.prioritized))
+    statics: list[StaticWish] = []
+    for wish, static in zip(task.wishes, skeleton.wishes, strict=True):
+        found = _stored_choice(wish, static, stored[wish.claim])
+        if found is None:
+            return None
+        wishes.append(Wish(wish.claim, (found[0],), wish.prioritized))
+        statics.append(StaticWish(static.claim, (found[1],), static.prioritized))
     if any(stored):
-        return False
-    task.wishes = tuple(wishes)
-    return True
+        return None
+    return replace(task, wishes=tuple(wishes)), replace(skeleton, wishes=statics)
 
 
-def _limited(choice: Choice, mask: int) -> Choice:
-    return Choice(
-        choice.number, choice.num, choice.admin, choice.mask & mask, choice.mines & mask, None, 0,
-        choice.constraints, choice.shares, choice.late,
-    )  # fmt: skip
+def _stored_choice(wish: Wish, static: StaticWish, stored: dict[str, list[int]]) -> tuple[Choice, StaticChoice] | None:
+    """Return the choice whose devices are stored, limited to them."""
+    for choice, alternative in zip(wish.choices, static.choices, strict=True):
+        name = alternative.alternative.result_name
+        devices = stored.get(name, [])
+        if len(devices) != choice.num or (wish.prioritized and not devices):
+            continue
+        if choice.listed is not None and (not devices or sorted(devices) != sorted(choice.listed)):
+            continue
+        stored.pop(name, None)
+        if choice.listed is not None:
+            return choice, alternative
+        mask = 0
+        for device in devices:
+            mask |= 1 << device
+        return replace(choice, mask=choice.mask & mask, mines=choice.mines & mask), alternative
+    return None
 
 
 def kept(

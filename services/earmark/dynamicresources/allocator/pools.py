@@ -28,8 +28,21 @@ class GatheredPool:
         self.counter_sets = counter_sets or {}
         self.incomplete = incomplete
         self.invalid = invalid
+        # Whether the slices that the node sees decide all of this.
+        self.self_contained = False
         # Values that are computed from the pool alone, by what they are.
         self.views: dict[Any, Any] = {}
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Place of each device by name, over all targets."""
+        names = (device.name for view in self.targets for device in view.devices)
+        return {name: position for position, name in enumerate(names)}
+
+    @cached_property
+    def count(self) -> int:
+        """How many devices the targets have."""
+        return sum(len(view.devices) for view in self.targets)
 
     @cached_property
     def order(self) -> tuple[bool, str, str]:
@@ -103,12 +116,21 @@ def _build(record: PoolSlices, views: list[SliceView], partitionable: bool, grou
         others = [view for view in generation if view not in seen]
     seen.sort(key=lambda view: view.name)
     targets = tuple(view for view in seen if not (partitionable and view.is_counter_slice))
-    invalid = GatheredPool(record.id, invalid=True)
+    pool = _judged(record.id, targets, seen, others, partitionable)
+    pool.self_contained = len(seen) == wanted
+    return pool
+
+
+def _judged(
+    pool: PoolId, targets: tuple[SliceView, ...], seen: list[SliceView], others: list[SliceView], partitionable: bool
+) -> GatheredPool:
+    """A complete pool, valid or not."""
+    invalid = GatheredPool(pool, invalid=True)
     names = [device.name for view in targets for device in view.devices]
     if len(set(names)) != len(names):
         return invalid
     if not partitionable:
-        return GatheredPool(record.id, targets)
+        return GatheredPool(pool, targets)
     counter_sets: dict[str, dict[str, str]] = {}
     for view in (*seen, *others):
         for counter_set in view.slice.spec.shared_counters:
@@ -122,4 +144,4 @@ def _build(record: PoolSlices, views: list[SliceView], partitionable: bool, grou
                 counters = counter_sets.get(use.counter_set)
                 if counters is None or any(name not in counters for name in use.counters):
                     return invalid
-    return GatheredPool(record.id, targets, elsewhere, counter_sets)
+    return GatheredPool(pool, targets, elsewhere, counter_sets)

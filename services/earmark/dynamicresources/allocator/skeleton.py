@@ -1,0 +1,349 @@
+"""The part of a problem that no ledger changes: what each request could take on a node (first half of compile).
+
+Equal nodes share a skeleton, so nothing here keeps names of devices; errors say which device they mean by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from earmark.dynamicresources.allocator import features as gates
+from earmark.dynamicresources.allocator.attributes import AttributeColumns
+from earmark.dynamicresources.allocator.capacity import CapacityError, consumed_capacity
+from earmark.dynamicresources.allocator.counting import Pairs, consumption
+from earmark.dynamicresources.allocator.errors import FATAL, AllocationError
+from earmark.dynamicresources.allocator.integers import ConstraintUse
+from earmark.dynamicresources.allocator.nodes import NodeFacts, node_matches
+from earmark.dynamicresources.allocator.pools import GatheredPool
+from earmark.dynamicresources.allocator.requests import MAX_RESULTS, Alternative, Claim
+from earmark.dynamicresources.allocator.rows import Numbering, bits
+from earmark.dynamicresources.allocator.selecting import Judge
+from earmark.kube.objects import Device, DeviceTaint, DeviceToleration
+from earmark.kube.quantity import Quantity, QuantityError, parse_quantity
+from earmark.kube.selectors import tolerates
+
+_NODE_OPERATIONS = "DRAOptionalNodeOperations"
+
+
+@dataclass(slots=True, eq=False)
+class StaticChoice:
+    """An alternative without regard to what is in use.
+
+    selected: devices that selectors, amounts and node accept. mines: devices whose selection is an error. refused:
+    selected ones that taints and the like exclude. listed: for All. consumed: what a device's share would be.
+    """
+
+    number: int
+    alternative: Alternative
+    num: int
+    selected: int
+    mines: int
+    refused: int
+    listed: tuple[int, ...] | None
+    uses: tuple[ConstraintUse, ...]
+    consumed: dict[int, dict[str, Quantity]]
+
+
+@dataclass(slots=True, eq=False)
+class StaticWish:
+    """A request: its claim and choices."""
+
+    claim: int
+    choices: tuple[StaticChoice, ...]
+    prioritized: bool
+
+
+@dataclass(slots=True, eq=False)
+class DeviceError:
+    """An error that names a device: `before` its name, `after` it."""
+
+    before: str
+    after: str
+    short: bool = False
+
+    def raised(self, numbering: Numbering, device: int) -> AllocationError:
+        """Return the error for the device of this number."""
+        row, position = numbering.locate(device)
+        name = row.view.devices[position].name if self.short else row.device_id(position)
+        return AllocationError(FATAL, f"{self.before}{name}{self.after}")
+
+
+@dataclass(slots=True, eq=False)
+class Skeleton:
+    """All requests of all claims over the devices of a node."""
+
+    total: int
+    firsts: list[int]
+    invalid_pools: bool
+    wishes: list[StaticWish] = field(default_factory=list)
+    slots: list[int] = field(default_factory=list)
+    starts: list[tuple[int, ...]] = field(default_factory=list)
+    shareable: int = 0
+    room: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    room_names: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    capacities: dict[int, dict[str, int]] = field(default_factory=dict)
+    """Per device that has any: its capacities in nano units."""
+    consumption: dict[int, tuple[int, Pairs, Pairs]] = field(default_factory=dict)
+    """Per device that consumes counters: its pool, counters and groups."""
+    mine_errors: dict[tuple[int, int], DeviceError] = field(default_factory=dict)
+    derive_errors: dict[tuple[int, int, int], DeviceError] = field(default_factory=dict)
+    many_terms: int = 0
+    """Devices whose node selector has several terms, which is an error once they are picked (upstream A6.7)."""
+    error: AllocationError | None = None
+    device_error: tuple[DeviceError, int] | None = None
+
+    def refusal(self, number: int) -> DeviceError:
+        """Return the error for a device that a constraint refuses in mode All (upstream A4.8)."""
+        for wish in self.wishes:
+            for choice in wish.choices:
+                if choice.number == number:
+                    place = choice.alternative.place
+                    text = " because a claim constraint would not be satisfied"
+                    return DeviceError(f"{place}: cannot add device ", text)
+        raise IndexError(number)
+
+    def raise_error(self, numbering: Numbering) -> None:
+        """Raise what upstream refuses before it searches (upstream A3)."""
+        if self.device_error is not None:
+            error, device = self.device_error
+            raise error.raised(numbering, device)
+        if self.error is not None:
+            raise self.error.again()
+
+
+class _DeviceFault(Exception):
+    def __init__(self, error: DeviceError, device: int) -> None:
+        super().__init__()
+        self.error = error
+        self.device = device
+
+
+def make_skeleton(claims: tuple[Claim, ...], features: frozenset[str], variant: str, judge: Judge,
+                  node: NodeFacts, pools: Sequence[GatheredPool], numbering: Numbering) -> Skeleton:  # fmt: skip
+    """Return the skeleton; errors of claims are kept in it."""
+    builder = _Builder(features, variant, judge, node, pools, numbering)
+    try:
+        builder.read_devices()
+        builder.read_claims(claims)
+    except AllocationError as error:
+        builder.skeleton.error = error
+    except _DeviceFault as fault:
+        builder.skeleton.device_error = fault.error, fault.device
+    return builder.skeleton
+
+
+class _Builder:
+    def __init__(self, features: frozenset[str], variant: str, judge: Judge, node: NodeFacts,
+                 pools: Sequence[GatheredPool], numbering: Numbering) -> None:  # fmt: skip
+        self.features = features
+        self.variant = variant
+        self.judge = judge
+        self.node = node
+        self.pools = pools
+        self.numbering = numbering
+        self.skeleton = Skeleton(numbering.total, numbering.firsts, any(pool.invalid for pool in pools))
+        self.consumable = gates.CONSUMABLE_CAPACITY in features
+        self.fractional = gates.FRACTIONAL_CAPACITY_RANGE in features
+        self.refused = 0
+        self.unselectable = 0
+        self.off_node = 0
+        self.alternatives = 0
+
+    # --- devices -----------------------------------------------------------------------------------------------------
+
+    def read_devices(self) -> None:
+        skeleton, features = self.skeleton, self.features
+        binding = gates.DEVICE_BINDING_AND_STATUS in features
+        partitionable = gates.PARTITIONABLE_DEVICES in features
+        for row in self.numbering.rows:
+            view = row.view
+            pool = self.numbering.pools[row.pool]
+            if self._skips_refused(view.slice.spec.skip_node_operations):
+                self.refused |= ((1 << row.count) - 1) << row.first
+            for position, device in enumerate(view.devices):
+                number = row.first + position
+                bit = 1 << number
+                _, _, selector = view.node_fields(device)
+                if selector is not None and len(selector.node_selector_terms) > 1:
+                    skeleton.many_terms |= bit
+                if device.binding_conditions and not binding:
+                    self.unselectable |= bit
+                if view.per_device and not node_matches(
+                    self.node, device.node_name, bool(device.all_nodes), device.node_selector,
+                    f"device {device.name} in slice {view.name}",
+                ):  # fmt: skip
+                    self.off_node |= bit
+                if device.consumes_counters:
+                    if partitionable:
+                        skeleton.consumption[number] = (row.pool, *consumption(pool, device))
+                    else:
+                        self.refused |= bit
+                if self.consumable and (device.capacity or device.allow_multiple_allocations):
+                    self._read_capacity(number, device, view.name)
+
+    def _read_capacity(self, number: int, device: Device, slice_name: str) -> None:
+        skeleton = self.skeleton
+        try:
+            amounts = {name: parse_quantity(capacity.value).nano for name, capacity in device.capacity.items()}
+        except QuantityError as error:
+            raise AllocationError(FATAL, f"slice {slice_name}, device {device.name}: capacity: {error}") from error
+        skeleton.capacities[number] = amounts
+        if device.allow_multiple_allocations:
+            skeleton.shareable |= 1 << number
+            skeleton.room[number] = tuple(amounts.values())
+            skeleton.room_names[number] = tuple(amounts)
+
+    def _skips_refused(self, operations: tuple[str, ...]) -> bool:
+        """Whether the slice wants operations skipped that the node cannot skip (upstream A4.14, A0.5)."""
+        if not operations or self.variant != gates.EXPERIMENTAL:
+            return False
+        return (
+            gates.OPTIONAL_NODE_OPERATIONS not in self.features or _NODE_OPERATIONS not in self.node.declared_features
+        )
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    def read_claims(self, claims: tuple[Claim, ...]) -> None:
+        skeleton = self.skeleton
+        for number, claim in enumerate(claims):
+            columns = [
+                AttributeColumns(constraint, self.features, self.judge, self.numbering)
+                for constraint in claim.constraints
+            ]
+            needed = 0
+            for request in claim.requests:
+                choices = tuple(self._choice(alternative, columns) for alternative in request.alternatives)
+                if request.error is not None:
+                    raise request.error.again()
+                least = min(choice.num for choice in choices)
+                if least > MAX_RESULTS - needed:
+                    raise AllocationError(
+                        FATAL,
+                        f"claim {claim.name}, request {request.name}: adding {least} devices exceeds the claim limit "
+                        f"of {MAX_RESULTS}, with {needed} already accounted for",
+                    )
+                needed += least
+                skeleton.wishes.append(StaticWish(number, choices, request.prioritized))
+            if claim.error is not None:
+                raise claim.error.again()
+            skeleton.slots.append(len(columns))
+            skeleton.starts.append(tuple(-1 if column.match else 0 for column in columns))
+
+    def _choice(self, alternative: Alternative, columns: list[AttributeColumns]) -> StaticChoice:
+        number = self.alternatives
+        self.alternatives += 1
+        selected, mines, consumed = self._select(number, alternative)
+        if alternative.all_devices:
+            self._check_all(number, alternative, mines)
+            for device, amounts in consumed.items():
+                capacities = self.skeleton.capacities[device]
+                if any(amount.nano > capacities[name] for name, amount in amounts.items()):
+                    selected &= ~(1 << device)
+            mines = 0
+        uses = tuple(columns[position].use(position, alternative, selected) for position in alternative.constraints)
+        for use in uses:
+            for device in bits(use.mines):
+                name = columns[use.slot].name
+                text = columns[use.slot].errors[alternative.derived[name], device]
+                error = DeviceError(f"evaluate derived attribute {name} on device ", f" failed: {text}")
+                self.skeleton.derive_errors[number, use.slot, device] = error
+        listed = tuple(bits(selected)) if alternative.all_devices else None
+        return StaticChoice(
+            number=number,
+            alternative=alternative,
+            num=alternative.count if listed is None else len(listed),
+            selected=selected,
+            mines=mines,
+            refused=self.refused | self._tainted(alternative.tolerations),
+            listed=listed,
+            uses=uses,
+            consumed=consumed,
+        )
+
+    def _select(self, number: int, alternative: Alternative) -> tuple[int, int, dict[int, dict[str, Quantity]]]:
+        """Return the devices that can be selected, those whose selection is an error, and amounts (A5, A10)."""
+        selected = ((1 << self.skeleton.total) - 1) & ~self.unselectable
+        mines = 0
+        for expression, place in alternative.expressions:
+            passed = 0
+            for row in self.numbering.rows:
+                for position in bits(selected >> row.first & ((1 << row.count) - 1)):
+                    device = row.first + position
+                    answer = self.judge.evaluate(expression, row.view, position)
+                    if answer is True:
+                        passed |= 1 << device
+                    elif answer is not False:
+                        mines |= 1 << device
+                        self.skeleton.mine_errors[number, device] = _selector_error(place, answer)
+            selected = passed
+        selected &= ~self.off_node
+        consumed: dict[int, dict[str, Quantity]] = {}
+        if not self.consumable:
+            return selected, mines, consumed
+        for row in self.numbering.rows:
+            for position in bits(selected >> row.first & ((1 << row.count) - 1)):
+                capacities = row.view.devices[position].capacity
+                if not capacities and not alternative.capacity:
+                    continue
+                device = row.first + position
+                try:
+                    amounts = consumed_capacity(alternative.capacity, capacities, self.fractional)
+                except (CapacityError, QuantityError) as error:
+                    mines |= 1 << device
+                    selected &= ~(1 << device)
+                    self.skeleton.mine_errors[number, device] = DeviceError(
+                        f"{alternative.place}: checking capacity for device ", f": {error}", alternative.all_devices
+                    )
+                    continue
+                if amounts is None:
+                    selected &= ~(1 << device)
+                else:
+                    consumed[device] = amounts
+        return selected, mines, consumed
+
+    def _check_all(self, number: int, alternative: Alternative, mines: int) -> None:
+        """Mode All stops at the first pool or device with an error, in candidate order (upstream A4.5)."""
+        before = 0
+        firsts = iter(self.numbering.firsts)
+        for pool in self.pools:
+            if pool.incomplete or pool.invalid:
+                self._raise_first(number, mines & before)
+                state = "being updated" if pool.incomplete else "invalid"
+                text = f"asks for all devices, but resource pool {pool.id[0]}/{pool.id[1]} is currently {state}"
+                raise AllocationError(FATAL, f"{alternative.place}: {text}")
+            before |= ((1 << pool.count) - 1) << next(firsts)
+        self._raise_first(number, mines)
+
+    def _raise_first(self, number: int, mines: int) -> None:
+        for device in bits(mines):
+            raise _DeviceFault(self.skeleton.mine_errors[number, device], device)
+
+    def _tainted(self, tolerations: tuple[DeviceToleration, ...]) -> int:
+        refused = 0
+        if gates.DEVICE_TAINTS in self.features:
+            for row in self.numbering.rows:
+                if row.view.tainted:
+                    for position, taints in enumerate(row.view.taints):
+                        if taints and not all(_tolerated(taint, tolerations) for taint in taints):
+                            refused |= 1 << row.first + position
+        return refused
+
+
+def _tolerated(taint: DeviceTaint, tolerations: tuple[DeviceToleration, ...]) -> bool:
+    return any(tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _selector_error(place: str, text: str) -> DeviceError:
+    # Text of the form "CEL compile error: ..." concerns no device; the others come after the device's name.
+    if text.startswith("CEL compile error"):
+        return WholeError(f"{place}: {text}", "")
+    return DeviceError(f"{place} on device ", f": {text}")
+
+
+class WholeError(DeviceError):
+    """An error that a device brings up without being named in it."""
+
+    def raised(self, numbering: Numbering, device: int) -> AllocationError:
+        """Return the error."""
+        return AllocationError(FATAL, self.before)

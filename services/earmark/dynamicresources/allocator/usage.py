@@ -1,0 +1,96 @@
+"""How a ledger sees one pool, as bit masks over the pool's devices (positions within the pool)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from earmark.dynamicresources.allocator.counting import Left, left_in
+from earmark.dynamicresources.allocator.pools import GatheredPool
+from earmark.dynamicresources.ledger import PoolUse
+
+Taken = tuple[tuple[str, int], ...]
+
+
+@dataclass(slots=True, eq=False)
+class PoolState:
+    """One pool under one ledger.
+
+    exclusive: devices held as a whole. shared: devices of which shares are held, with what is taken of each capacity.
+    left: counters and groups, None if the pool has none. key: all of this, hashable.
+    """
+
+    exclusive: int
+    shared: tuple[tuple[int, Taken], ...]
+    left: Left | None
+    key: object
+
+
+def pool_state(pool: GatheredPool, use: PoolUse) -> PoolState:
+    """Return the pool's state under a record of use, computed once for the two."""
+    # The empty record is shared by all pools, so what is derived from it is kept with the pool.
+    views, key = (use.views, pool) if use.devices else (pool.views, "untouched")
+    found: PoolState | None = views.get(key)
+    if found is None:
+        found = views[key] = _read(pool, use)
+    return found
+
+
+def _read(pool: GatheredPool, use: PoolUse) -> PoolState:
+    exclusive = 0
+    shared: list[tuple[int, Taken]] = []
+    if use.devices:
+        positions = pool.positions
+        for name, held in use.devices.items():
+            position = positions.get(name)
+            if position is None:
+                continue
+            if held.exclusive:
+                exclusive |= 1 << position
+            if held.shares or held.aggregated:
+                taken = tuple(sorted((capacity, amount) for capacity, (amount, _) in held.consumed.items()))
+                shared.append((position, taken))
+        shared.sort()
+    left = left_in(pool, use) if pool.counter_sets else None
+    key: object = exclusive
+    if shared or left is not None:
+        key = (exclusive, tuple(shared), None if left is None else (left.amounts, left.groups))
+    return PoolState(exclusive, tuple(shared), left, key)
+
+
+class Merged:
+    """Pool states of several ledgers over the numbering of a whole problem (F5: free only where free in each)."""
+
+    def __init__(self, firsts: list[int], states: list[list[PoolState]]) -> None:
+        self.firsts = firsts
+        self.states = states
+
+    @cached_property
+    def exclusive(self) -> int:
+        """Devices that some ledger holds as a whole."""
+        mask = 0
+        for ledger in self.states:
+            for first, state in zip(self.firsts, ledger, strict=True):
+                mask |= state.exclusive << first
+        return mask
+
+    def charged(self, ledger: int) -> int:
+        """Devices of which the ledger holds shares."""
+        mask = 0
+        for first, state in zip(self.firsts, self.states[ledger], strict=True):
+            for position, _ in state.shared:
+                mask |= 1 << first + position
+        return mask
+
+    @cached_property
+    def taken(self) -> dict[int, dict[str, int]]:
+        """Per device what is taken of its capacities: the most of what any ledger says."""
+        found: dict[int, dict[str, int]] = {}
+        for ledger in self.states:
+            for first, state in zip(self.firsts, ledger, strict=True):
+                for position, taken in state.shared:
+                    if taken:
+                        amounts = found.setdefault(first + position, {})
+                        for name, amount in taken:
+                            amounts[name] = max(amounts.get(name, amount), amount)
+        return found
