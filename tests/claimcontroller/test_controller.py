@@ -28,7 +28,7 @@ async def world(clock: LoopClock) -> AsyncIterator[World]:
     await world.close()
 
 
-async def start(world: World, **settings: Any) -> claim_controller_pb2_grpc.ClaimControllerServiceStub:
+async def start(world: World, **settings: Any) -> claim_controller_pb2_grpc.ClaimControllerServiceAsyncStub:
     env = await world.start("claimcontroller", build, ClaimControllerSettings(**settings))
     return claim_controller_pb2_grpc.ClaimControllerServiceStub(env.channels.to("claimcontroller"))
 

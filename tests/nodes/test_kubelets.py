@@ -26,7 +26,7 @@ async def world(clock: LoopClock) -> AsyncIterator[World]:
     await world.close()
 
 
-def stub(world: World) -> nodes_pb2_grpc.NodesServiceStub:
+def stub(world: World) -> nodes_pb2_grpc.NodesServiceAsyncStub:
     return nodes_pb2_grpc.NodesServiceStub(world.environment("test").channels.to("nodes"))
 
 

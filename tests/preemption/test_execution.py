@@ -26,8 +26,8 @@ class Setup:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.framework = FakeFramework()
-        serve(world.network, self.framework, FakePlugin())
+        self.framework = FakeFramework()  # type: ignore[abstract]
+        serve(world.network, self.framework, FakePlugin())  # type: ignore[abstract]
 
     async def start(self, **settings: Any) -> None:
         self.env = await self.world.start("preemption", build, PreemptionSettings(**settings))

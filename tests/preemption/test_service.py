@@ -24,8 +24,8 @@ class Setup:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.framework = FakeFramework()
-        self.plugin = FakePlugin()
+        self.framework = FakeFramework()  # type: ignore[abstract]
+        self.plugin = FakePlugin()  # type: ignore[abstract]
         self.metrics = CollectorRegistry()
         serve(world.network, self.framework, self.plugin)
 

@@ -96,7 +96,7 @@ class CpuCluster:
         return sum(milli(item["resources"]["requests"]["cpu"]) for item in pod["spec"]["containers"])
 
     def priority(self, pod: dict[str, Any]) -> int:
-        return self._priorities.get(pod["spec"].get("priorityClassName", ""), 0)
+        return int(self._priorities.get(pod["spec"].get("priorityClassName", ""), 0))
 
     def filter(self, node: dict[str, Any], removed: Iterable[int] = ()) -> Status:
         gone = set(removed)
