@@ -7,9 +7,9 @@ from collections.abc import Iterable
 # One virtual hour at the most.
 LONGEST_SECONDS = 3600.0
 
-# How long nothing has to happen until that counts as the end: the scheduler's flush of pods that have slept for five
-# minutes comes every thirty seconds, and what it leads to is an attempt like any other.
-QUIET_SECONDS = 400.0
+# How long nothing has to happen until that counts as the end: longer than a pod may wait for its devices' conditions (ten
+# minutes), and than the scheduler lets a pod sleep until it tries again (five minutes, looked at every thirty seconds).
+QUIET_SECONDS = 700.0
 
 # Parts of names of tasks whose timers come again and again without anything having happened.
 PERIODIC = ("flush", "resync", "keep", "renew", "sweep", "bookmark", "lease", "expire", "gauge")
