@@ -21,7 +21,7 @@ class HintRegistry:
 
     def register_always(self, plugin: str, names: Iterable[str]) -> None:
         """Register events at which every pod that the plugin rejected is queued again."""
-        self._hints[plugin] = {name: events.always for name in names}
+        self._hints[plugin] = dict.fromkeys(names, events.always)
 
     def knows(self, event: str) -> bool:
         """Whether any plugin asked for the event."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from earmark.framework import events
 from earmark.framework.events import ClusterEvent
@@ -33,7 +33,7 @@ class QueueOptions:
     pods that still back off (not those that back off after an error; upstream A16.6).
     """
 
-    backoff: Backoff = Backoff()
+    backoff: Backoff = field(default_factory=Backoff)
     pop_from_backoff: bool = True
     longest_unschedulable: float = 300.0
     flush_interval: float = 30.0
@@ -46,7 +46,7 @@ class SchedulingQueue:
         self,
         hints: HintRegistry,
         pre_enqueue: Sequence[PreEnqueuePlugin],
-        options: QueueOptions = QueueOptions(),  # noqa: B008 - an immutable value
+        options: QueueOptions = QueueOptions(),
         incoming: Callable[[Place, str], None] = lambda _place, _event: None,
     ) -> None:
         self._hints = hints
