@@ -123,7 +123,7 @@ class _Reader:
         line = node.start_mark.line + 1
         self._count += 1
         if self._count > MOST_NODES or depth > DEEPEST:
-            raise ManifestError(self._source, line, "the document is too big or too deep", render(path))
+            raise ManifestError(self._source, line, "the document is too big or too deep", render(path[:4]))
         self.lines[path] = line
         if isinstance(node, yaml.MappingNode):
             return dict(self._pairs(node, path, depth))
