@@ -45,6 +45,9 @@ class EverythingMatches:
     def derive(self, expression: str, view: object, position: int) -> None:
         return None
 
+    def reads(self, expression: str) -> frozenset[str] | None:
+        return frozenset()
+
 
 class Cluster:
     """A Core and a clockless API."""
@@ -56,7 +59,10 @@ class Cluster:
         self.generation = 0
         self.happened: list[Happened] = []
         solver = Solver(
-            allocator_features(self.settings.gate), lambda: self.new_id("share"), lambda: lambda: False, EverythingMatches()
+            allocator_features(self.settings.gate),
+            lambda: self.new_id("share"),
+            lambda: lambda: False,
+            EverythingMatches(),
         )
         self.solver = solver
         self.core = Core(World(), self.settings, solver, lambda: self.new_id("cycle"))
@@ -110,7 +116,9 @@ class Cluster:
         values = tuple(objects.Device(name=item) if isinstance(item, str) else item for item in devices)
         self._put_slice(pool, objects.ResourceSliceSpec(devices=values, **{**common, **spec}))
         if counters:
-            sets = (objects.CounterSet(name="set", counters={k: objects.Counter(value=v) for k, v in counters.items()}),)
+            sets = (
+                objects.CounterSet(name="set", counters={k: objects.Counter(value=v) for k, v in counters.items()}),
+            )
             self._put_slice(f"{pool}-counters", objects.ResourceSliceSpec(shared_counters=sets, **common))
 
     def _put_slice(self, name: str, spec: objects.ResourceSliceSpec) -> None:
@@ -124,7 +132,9 @@ class Cluster:
 
     # --- claims ------------------------------------------------------------------------------------------------------
 
-    def add_claim(self, name: str, *, count: int = 1, request: objects.DeviceRequest | None = None, uid: str = "") -> str:
+    def add_claim(
+        self, name: str, *, count: int = 1, request: objects.DeviceRequest | None = None, uid: str = ""
+    ) -> str:
         """A named claim for `count` devices; returns its UID."""
         asked = request if request is not None else exactly(count=count)
         value = objects.ResourceClaim(
@@ -149,10 +159,14 @@ class Cluster:
             new = msgspec.structs.replace(new, status=status)
         self._put_claim(new)
 
-    def allocate(self, name: str, devices: Sequence[str], pods: Sequence[str] = (), *, pool: str = "n1", **extra: Any) -> None:
+    def allocate(
+        self, name: str, devices: Sequence[str], pods: Sequence[str] = (), *, pool: str = "n1", **extra: Any
+    ) -> None:
         """The claim is allocated and reserved for pods, as another cycle's PreBind would have written it."""
         allocation = allocated(devices, pool=pool, **extra)
-        self.change_claim(name, status=objects.ResourceClaimStatus(allocation=allocation, reserved_for=self._refs(pods)))
+        self.change_claim(
+            name, status=objects.ResourceClaimStatus(allocation=allocation, reserved_for=self._refs(pods))
+        )
 
     def _refs(self, pods: Iterable[str]) -> tuple[objects.ResourceClaimConsumerReference, ...]:
         return tuple(
@@ -173,7 +187,9 @@ class Cluster:
 
     # --- pods --------------------------------------------------------------------------------------------------------
 
-    def add_pod(self, name: str, claims: Sequence[str] = (), *, priority: int = 0, node: str = "", **spec: Any) -> PodRef:
+    def add_pod(
+        self, name: str, claims: Sequence[str] = (), *, priority: int = 0, node: str = "", **spec: Any
+    ) -> PodRef:
         """A pod that uses named claims."""
         value = objects.Pod(
             metadata=objects.ObjectMeta(
@@ -204,14 +220,18 @@ class Cluster:
     def delete_pod(self, name: str) -> None:
         self.core.commit(pod_deleted(self.world, pod_facts(self.pods.pop(name))))
 
-    def running(self, name: str, devices: Sequence[str], *, node: str = "n1", priority: int = 0, **extra: Any) -> PodRef:
+    def running(
+        self, name: str, devices: Sequence[str], *, node: str = "n1", priority: int = 0, **extra: Any
+    ) -> PodRef:
         """A bound pod with a claim of its own, "<name>-claim", that holds devices of the node's pool."""
         self.add_claim(f"{name}-claim", count=max(1, len(devices)))
         self.add_pod(name, [f"{name}-claim"], priority=priority, node=node)
         self.allocate(f"{name}-claim", devices, [name], pool=node, **extra)
         return ref(name)
 
-    def pending(self, name: str, *, count: int = 1, priority: int = 100, request: objects.DeviceRequest | None = None) -> PodRef:
+    def pending(
+        self, name: str, *, count: int = 1, priority: int = 100, request: objects.DeviceRequest | None = None
+    ) -> PodRef:
         """A pod that waits, with a claim of its own, "<name>-claim"."""
         self.add_claim(f"{name}-claim", count=count, request=request)
         return self.add_pod(name, [f"{name}-claim"], priority=priority)
@@ -254,7 +274,9 @@ class Cluster:
         self.core.confirm_nominated_pod(f"uid-{name}", self.generation)
         return answer
 
-    def remove(self, name: str, reason: Removal, not_deleted: Sequence[str] = (), generation: int | None = None) -> None:
+    def remove(
+        self, name: str, reason: Removal, not_deleted: Sequence[str] = (), generation: int | None = None
+    ) -> None:
         self.core.remove_nominated_pod(
             f"uid-{name}",
             self.generation if generation is None else generation,
