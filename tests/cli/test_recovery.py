@@ -27,9 +27,12 @@ pytestmark = [pytest.mark.xdist_group("demo"), pytest.mark.timeout(180)]
 async def running(repository: Path, tmp_path: Path) -> AsyncIterator[tuple[Supervisor, HttpApi, RuntimeSettings]]:
     runtime = RuntimeSettings(state_dir=str(tmp_path))
     notices: list[Notice] = []
-    async with Supervisor(runtime, repository / "deploy/config/local.toml", notices.append) as supervisor:
-        async with HttpApi.from_kubeconfig(runtime.kubeconfig_path) as api:
-            yield supervisor, api, runtime
+    async with contextlib.AsyncExitStack() as stack:
+        config = repository / "deploy/config/local.toml"
+        supervisor = await stack.enter_async_context(Supervisor(runtime, config, notices.append))
+        # The kubeconfig is there when the API server is.
+        api = await stack.enter_async_context(HttpApi.from_kubeconfig(runtime.kubeconfig_path))
+        yield supervisor, api, runtime
 
 
 async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:
