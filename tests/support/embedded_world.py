@@ -15,9 +15,11 @@ from earmark.kube.resources import BY_KIND
 from earmark.runtime.clock import LoopClock
 from earmark.runtime.component import Component, Environment
 from earmark.runtime.environment import in_process_environment, in_process_server
+from earmark.runtime.export import MemorySink
 from earmark.runtime.ids import SeededIds
 from earmark.runtime.inprocess import InProcessNetwork
 from earmark.runtime.tasks import ComponentTasks
+from earmark.runtime.telemetry import Tracing
 
 S = TypeVar("S")
 T = TypeVar("T", bound=objects.Object)
@@ -33,6 +35,7 @@ class World:
         self.api = LocalApi(self.registry, clock)
         self.network = InProcessNetwork()
         self.failures: list[str] = []
+        self.sink = MemorySink()
         self._tasks: dict[str, ComponentTasks] = {}
 
     def environment(self, name: str) -> Environment:
@@ -43,6 +46,8 @@ class World:
             clock=self.clock,
             ids=self.ids.derive(name),
             api=self.api,
+            # Strict: a span that is not declared fails the test.
+            telemetry=Tracing(name, self.clock, self.ids.derive(f"{name}/spans"), self.sink, strict=True),
             on_failure=lambda task, error: self.failures.append(f"{task}: {error!r}"),
         )
         self._tasks[name] = tasks

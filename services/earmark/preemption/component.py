@@ -10,6 +10,7 @@ from earmark.preemption.metrics import PreemptionMetrics
 from earmark.preemption.peers import Framework, NominationPlugins
 from earmark.preemption.service import PreemptionService
 from earmark.preemption.settings import PreemptionSettings
+from earmark.preemption.trace import WindowSpans
 from earmark.runtime.component import Environment, Server
 from earmark.v1 import preemption_pb2_grpc
 
@@ -24,14 +25,16 @@ class PreemptionComponent:
         self._budgets = Informer(env.api, PodDisruptionBudget, env.clock)
         framework = Framework(env.channels, settings)
         plugins = NominationPlugins(env.channels, settings)
+        metrics, spans = PreemptionMetrics(env.metrics), WindowSpans(env.telemetry)
         self._service = PreemptionService(
             env=env,
             framework=framework,
             plugins=plugins,
             evaluator=Evaluator(framework, plugins, env.ids, settings),
-            executor=Executor(framework, env, settings),
+            executor=Executor(framework, env, settings, metrics, spans),
             budgets=self._budgets,
-            metrics=PreemptionMetrics(env.metrics),
+            metrics=metrics,
+            spans=spans,
         )
 
     def register(self, server: Server) -> None:

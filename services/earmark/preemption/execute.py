@@ -23,8 +23,10 @@ from earmark.preemption.execution import (
     disruption_patch,
     preempted_note,
 )
+from earmark.preemption.metrics import PreemptionMetrics
 from earmark.preemption.peers import Framework, PeerError
 from earmark.preemption.settings import PreemptionSettings
+from earmark.preemption.trace import WindowSpans
 from earmark.preemption.values import PodId
 from earmark.runtime.component import Environment
 from earmark.runtime.retry import retrying
@@ -54,11 +56,20 @@ class _Execution:
 class Executor:
     """Executes orders, each once."""
 
-    def __init__(self, framework: Framework, env: Environment, settings: PreemptionSettings) -> None:
+    def __init__(
+        self,
+        framework: Framework,
+        env: Environment,
+        settings: PreemptionSettings,
+        metrics: PreemptionMetrics,
+        spans: WindowSpans,
+    ) -> None:
         self._framework = framework
         self._env = env
         self._api: KubeApi = env.api
         self._settings = settings
+        self._metrics = metrics
+        self._spans = spans
         self._recorder = EventRecorder(env.api, env.clock, controller=settings.reporting_controller)
         self._executions: dict[tuple[str, int], _Execution] = {}
 
@@ -82,6 +93,14 @@ class Executor:
             del self._executions[key]
 
     async def _run(self, order: Order) -> tuple[VictimResult, ...]:
+        begin = self._env.clock.now()
+        results = await self._victims_go(order)
+        end = self._env.clock.now()
+        self._metrics.executed(failed=any_failed(results), seconds=(end - begin).total_seconds())
+        self._spans.execute(order, results, begin, end)
+        return results
+
+    async def _victims_go(self, order: Order) -> tuple[VictimResult, ...]:
         try:
             preemptor = await self._retrying(order, lambda: self._get(order.preemptor))
         except _Abandoned:
@@ -114,12 +133,13 @@ class Executor:
 
     async def _evict(self, victim: PodId, order: Order, scheduler_name: str) -> VictimResult:
         try:
-            return VictimResult(victim, await self._make_go(victim, order, scheduler_name))
+            outcome = await self._make_go(victim, order, scheduler_name)
+            return VictimResult(victim, outcome, at=self._env.clock.now())
         except _Abandoned:
             return VictimResult(victim, Outcome.NOT_ATTEMPTED, ABANDONED)
         except (ApiError, ApiUnavailable, PeerError) as error:
             _log.warning("victim %s of %s was not deleted: %s", victim, order.preemptor, error)
-            return VictimResult(victim, Outcome.FAILED, str(error))
+            return VictimResult(victim, Outcome.FAILED, str(error), self._env.clock.now())
 
     async def _make_go(self, victim: PodId, order: Order, scheduler_name: str) -> Outcome:
         self._check_wanted(order)

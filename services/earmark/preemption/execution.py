@@ -34,6 +34,8 @@ class VictimResult:
     pod: PodId
     outcome: Outcome
     error: str = ""
+    # When it was known; None for victims that nobody looked at.
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

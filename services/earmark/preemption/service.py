@@ -13,9 +13,9 @@ from earmark.preemption import wire
 from earmark.preemption.decision import Decision, NominationChange
 from earmark.preemption.evaluate import Evaluation, Evaluator, propose
 from earmark.preemption.execute import Executor
-from earmark.preemption.execution import any_failed
 from earmark.preemption.metrics import PreemptionMetrics
 from earmark.preemption.peers import Framework, NominationPlugins, PeerError
+from earmark.preemption.trace import WindowSpans
 from earmark.preemption.values import SUCCESS, Situation
 from earmark.runtime import semconv
 from earmark.runtime.component import AttributeValue, Environment
@@ -37,6 +37,7 @@ class PreemptionService(preemption_pb2_grpc.PreemptionServiceServicer):
         executor: Executor,
         budgets: Informer[PodDisruptionBudget],
         metrics: PreemptionMetrics,
+        spans: WindowSpans,
     ) -> None:
         self._env = env
         self._framework = framework
@@ -45,12 +46,14 @@ class PreemptionService(preemption_pb2_grpc.PreemptionServiceServicer):
         self._executor = executor
         self._budgets = budgets
         self._metrics = metrics
+        self._spans = spans
 
     async def Preempt(self, request: preemption_pb2.PreemptRequest, context: Any) -> preemption_pb2.PreemptResponse:
         """Decide, and propose the chosen candidate to the plugins. Nothing is written to the API."""
         situation = await self._situation(request.input, context)
         if request.generation <= 0:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "generation: want a positive number")
+        begin = self._env.clock.now()
         try:
             evaluation = await self._evaluate(situation)
             decision = evaluation.decision
@@ -59,6 +62,9 @@ class PreemptionService(preemption_pb2_grpc.PreemptionServiceServicer):
                 decision, records = await propose(self._plugins, situation, decision, request.generation)
             if decision.chosen is not None:
                 self._metrics.chosen(len(decision.chosen.victims))
+                self._spans.dry_run(
+                    situation, decision, request.generation, evaluation.rounds, begin, self._env.clock.now()
+                )
         finally:
             self._metrics.attempted()
         return wire.preempt_response(situation, decision, evaluation.rounds, request.generation, records)
@@ -76,10 +82,8 @@ class PreemptionService(preemption_pb2_grpc.PreemptionServiceServicer):
             "earmark.generation": order.generation,
             "earmark.victims.count": len(order.victims),
         }
-        begin = self._env.clock.monotonic()
         with self._env.telemetry.span(semconv.PREEMPTION_EXECUTE, attributes):
             results = await self._executor.execute(order)
-        self._metrics.executed(failed=any_failed(results), seconds=self._env.clock.monotonic() - begin)
         return wire.execute_response(results)
 
     async def DryRun(self, request: preemption_pb2.DryRunRequest, context: Any) -> preemption_pb2.DryRunResponse:
