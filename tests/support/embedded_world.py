@@ -37,17 +37,19 @@ class World:
         self.failures: list[str] = []
         self.sink = MemorySink()
         self._tasks: dict[str, ComponentTasks] = {}
+        self._telemetry: dict[str, Tracing] = {}
 
     def environment(self, name: str) -> Environment:
         """An environment on this world."""
+        # Strict: a span that is not declared fails the test.
+        self._telemetry[name] = Tracing(name, self.clock, self.ids.derive(f"{name}/spans"), self.sink, strict=True)
         env, tasks = in_process_environment(
             name,
             network=self.network,
             clock=self.clock,
             ids=self.ids.derive(name),
             api=self.api,
-            # Strict: a span that is not declared fails the test.
-            telemetry=Tracing(name, self.clock, self.ids.derive(f"{name}/spans"), self.sink, strict=True),
+            telemetry=self._telemetry[name],
             on_failure=lambda task, error: self.failures.append(f"{task}: {error!r}"),
         )
         self._tasks[name] = tasks
@@ -58,7 +60,7 @@ class World:
         self.stop(name)
         env = self.environment(name)
         component = build(settings, env)
-        server = in_process_server()
+        server = in_process_server(self._telemetry[name])
         component.register(server)
         self.network.serve(name, server)
         await component.start()
