@@ -8,8 +8,7 @@ allocated (upstream A11.1).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from earmark.dynamicresources.overlay import OverlayMap
 from earmark.kube.objects import AllocationResult, DeviceRequestAllocationResult
@@ -22,8 +21,10 @@ DeviceId = tuple[str, str, str]
 """Driver, pool and device name."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceUse:
+_NOTHING: Mapping[str, Any] = {}
+
+
+class DeviceUse(NamedTuple):
     """How one device is held.
 
     exclusive: by how many results without a share. shares: number of results by share ID. consumed: by capacity name
@@ -31,8 +32,8 @@ class DeviceUse:
     """
 
     exclusive: int = 0
-    shares: Mapping[str, int] = field(default_factory=dict)
-    consumed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    shares: Mapping[str, int] = _NOTHING
+    consumed: Mapping[str, tuple[int, int]] = _NOTHING
     aggregated: int = 0
 
     @property
@@ -43,6 +44,8 @@ class DeviceUse:
     def moved(self, result: DeviceRequestAllocationResult, sign: int, consumable: bool) -> DeviceUse:
         """Return the use with one result more (sign 1) or less (sign -1)."""
         if not consumable or result.share_id is None:
+            if self is _UNUSED and sign == 1:
+                return _HELD
             return DeviceUse(self.exclusive + sign, self.shares, self.consumed, self.aggregated)
         shares = dict(self.shares)
         holders = shares.pop(result.share_id, 0) + sign
@@ -58,12 +61,16 @@ class DeviceUse:
         return DeviceUse(self.exclusive, shares, consumed, self.aggregated + sign)
 
 
+_UNUSED = DeviceUse()
+_HELD = DeviceUse(1)
+
+
 class PoolUse:
     """The devices of one pool that are held; immutable, compared by value."""
 
     __slots__ = ("_key", "devices", "views")
 
-    def __init__(self, devices: Mapping[str, DeviceUse]) -> None:
+    def __init__(self, devices: dict[str, DeviceUse]) -> None:
         self.devices = devices
         # Derived values that others compute from this record, e.g. bit masks over a slice's devices.
         self.views: dict[Any, Any] = {}
@@ -147,25 +154,38 @@ class Ledger:
             if held is allocation or held == allocation:
                 return self
             return self.release(claim_uid).charge(claim_uid, allocation)
-        return self._moved(allocation, 1, self._claims.with_item(claim_uid, allocation))
+        return self._moved((allocation,), 1, self._claims.with_item(claim_uid, allocation))
 
     def release(self, claim_uid: str) -> Ledger:
         """Return the ledger without the claim: the exact opposite of charge (E16). Unknown claims change nothing."""
         held = self._claims.get(claim_uid)
         if held is None:
             return self
-        return self._moved(held, -1, self._claims.without(claim_uid))
+        return self._moved((held,), -1, self._claims.without(claim_uid))
 
-    def _moved(self, allocation: AllocationResult, sign: int, claims: OverlayMap[str, AllocationResult]) -> Ledger:
+    def release_all(self, claim_uids: Iterable[str]) -> Ledger:
+        """Return the ledger without all of these claims: as release one after another, with fewer copies."""
+        claims = self._claims
+        held = []
+        for uid in claim_uids:
+            allocation = claims.get(uid)
+            if allocation is not None:
+                held.append(allocation)
+                claims = claims.without(uid)
+        return self._moved(held, -1, claims) if held else self
+
+    def _moved(
+        self, allocations: Iterable[AllocationResult], sign: int, claims: OverlayMap[str, AllocationResult]
+    ) -> Ledger:
         changed: dict[PoolId, dict[str, DeviceUse]] = {}
-        for result in allocation.devices.results:
+        for result in (result for allocation in allocations for result in allocation.devices.results):
             if result.admin_access:
                 continue
             pool = (result.driver, result.pool)
             devices = changed.get(pool)
             if devices is None:
                 record = self._pools.get(pool)
-                devices = changed[pool] = dict(record.devices) if record is not None else {}
+                devices = changed[pool] = {} if record is None else record.devices.copy()
             use = devices.get(result.device, _UNUSED).moved(result, sign, self._consumable)
             if use.empty:
                 devices.pop(result.device, None)
@@ -174,6 +194,9 @@ class Ledger:
         pools = self._pools
         for pool, devices in changed.items():
             pools = pools.with_item(pool, PoolUse(devices)) if devices else pools.without(pool)
+        return self._with(pools, claims)
+
+    def _with(self, pools: OverlayMap[PoolId, PoolUse], claims: OverlayMap[str, AllocationResult]) -> Ledger:
         new = Ledger.__new__(Ledger)
         new._pools, new._claims, new._consumable = pools, claims, self._consumable
         return new
@@ -207,5 +230,4 @@ class Ledger:
         return hash((self._claims, self._pools))
 
 
-_UNUSED = DeviceUse()
 _EMPTY_POOL = PoolUse({})

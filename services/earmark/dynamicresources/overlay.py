@@ -6,39 +6,39 @@ It knows nothing of devices. The ledger and the inventory are made of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
 
+# Stands for a key that a layer takes away.
+_GONE: Any = object()
 
-class _Gone:
-    __slots__ = ()
-
-
-_GONE = _Gone()
-
-# A delta is copied at every change, so it must stay small; folding it into a new base costs the base's size, so it must
-# not happen often. 64 entries, or the base's square root if that is larger, balances the two.
-_SMALL_DELTA = 64
+# The tip is copied at every change, so it must stay small; the middle is copied when the tip is full, the base when the
+# middle has outgrown its square root. That makes a change cost a few entries on average, and a fork nothing.
+_TIP = 12
+_MIDDLE = 64
 
 
 class OverlayMap(Generic[K, V]):
-    """An immutable mapping: a shared base and a small delta over it."""
+    """An immutable mapping in three layers: a large shared base, a middle and a small tip. Values are never None."""
 
-    __slots__ = ("_base", "_delta", "_size")
+    __slots__ = ("_base", "_middle", "_size", "_tip")
 
     def __init__(self, base: Mapping[K, V] | None = None) -> None:
         self._base: dict[K, V] = dict(base) if base else {}
-        self._delta: dict[K, V | _Gone] = {}
+        self._middle: dict[K, V] = {}
+        self._tip: dict[K, V] = {}
         self._size = len(self._base)
 
     def get(self, key: K) -> V | None:
         """Return the value, or None where there is none."""
-        value = self._delta.get(key)
+        value = self._tip.get(key)
         if value is None:
-            return self._base.get(key)
-        return None if isinstance(value, _Gone) else value
+            value = self._middle.get(key)
+            if value is None:
+                return self._base.get(key)
+        return None if value is _GONE else value
 
     def __contains__(self, key: K) -> bool:
         return self.get(key) is not None
@@ -56,30 +56,39 @@ class OverlayMap(Generic[K, V]):
             return self
         return self._changed(key, _GONE, -1)
 
-    def _changed(self, key: K, value: V | _Gone, growth: int) -> OverlayMap[K, V]:
+    def _changed(self, key: K, value: V, growth: int) -> OverlayMap[K, V]:
         new: OverlayMap[K, V] = OverlayMap.__new__(OverlayMap)
-        delta = dict(self._delta)
-        # Taking the entry out first keeps base entries that come back from being remembered as changes of order only.
-        delta.pop(key, None)
-        if isinstance(value, _Gone):
-            if key in self._base:
-                delta[key] = value
-        elif self._base.get(key) is not value:
-            delta[key] = value
-        new._base, new._delta, new._size = self._base, delta, self._size + growth
-        if len(delta) > _SMALL_DELTA and len(delta) * len(delta) > len(self._base):
-            new._base, new._delta = dict(new.items()), {}
+        tip = self._tip.copy()
+        # Taken out first, so that the order is that of the last change.
+        tip.pop(key, None)
+        tip[key] = value
+        new._base, new._middle, new._tip, new._size = self._base, self._middle, tip, self._size + growth
+        if len(tip) > _TIP:
+            new._settle()
         return new
+
+    def _settle(self) -> None:
+        """Move the tip to the middle, and the middle to the base if it is time; before anybody sees the map."""
+        middle = self._middle.copy()
+        for key, value in self._tip.items():
+            middle.pop(key, None)
+            middle[key] = value
+        self._middle, self._tip = middle, {}
+        if len(middle) > _MIDDLE and len(middle) * len(middle) > len(self._base):
+            self._base, self._middle = dict(self.items()), {}
 
     def items(self) -> Iterator[tuple[K, V]]:
         """Iterate over the entries, in the order in which they came (a changed one counts as new)."""
-        delta = self._delta
+        tip, middle = self._tip, self._middle
         for key, value in self._base.items():
-            if key not in delta:
+            if key not in tip and key not in middle:
                 yield key, value
-        for key, changed in delta.items():
-            if not isinstance(changed, _Gone):
-                yield key, changed
+        for key, value in middle.items():
+            if key not in tip and value is not _GONE:
+                yield key, value
+        for key, value in tip.items():
+            if value is not _GONE:
+                yield key, value
 
     def __iter__(self) -> Iterator[K]:
         for key, _ in self.items():
@@ -98,8 +107,8 @@ class OverlayMap(Generic[K, V]):
         if self._size != other._size:
             return False
         if self._base is other._base:
-            keys = list(self._delta) + [key for key in other._delta if key not in self._delta]
-            return all(self.get(key) == other.get(key) for key in keys)
+            layers = (self._middle, self._tip, other._middle, other._tip)
+            return all(self.get(key) == other.get(key) for layer in layers for key in layer)
         return all(other.get(key) == value for key, value in self.items())
 
     def __hash__(self) -> int:

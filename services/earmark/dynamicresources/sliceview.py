@@ -6,9 +6,9 @@ Nothing here depends on a claim, a node or a ledger.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
+from earmark.dynamicresources.lazy import lazy
 from earmark.kube.objects import Device, DeviceTaint, DeviceTaintRule, NodeSelector, ResourceSlice
 
 _BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
@@ -43,17 +43,17 @@ class SliceView:
         new.views = self.views
         return new
 
-    @cached_property
+    @lazy
     def index(self) -> dict[str, int]:
         """Position of each device by name; of equal names the last one, which only invalid pools have."""
         return {device.name: position for position, device in enumerate(self.devices)}
 
-    @cached_property
+    @lazy
     def tainted(self) -> bool:
         """Whether any device has a taint that keeps claims away."""
         return any(self.taints)
 
-    @cached_property
+    @lazy
     def taints(self) -> tuple[tuple[DeviceTaint, ...], ...]:
         """Per device the taints that keep claims away: its own, then those of the rules (upstream A9.1, A9.5)."""
         if not self._rules and not any(device.taints for device in self.devices):
@@ -80,17 +80,17 @@ class SliceView:
         """Whether each device says itself on which nodes it can be used."""
         return bool(self.slice.spec.per_device_node_selection)
 
-    @cached_property
+    @lazy
     def is_counter_slice(self) -> bool:
         """Whether it publishes shared counters; its devices are ignored then (upstream A2.9)."""
         return bool(self.slice.spec.shared_counters)
 
-    @cached_property
+    @lazy
     def uses_groups(self) -> bool:
         """Whether a device has compatibility groups (upstream A2.4)."""
         return any(use.compatibility_groups for device in self.devices for use in device.consumes_counters)
 
-    @cached_property
+    @lazy
     def has_binding_conditions(self) -> bool:
         """Whether a device has the field bindingConditions, be it empty (upstream A2.11)."""
         return any(device.binding_conditions is not None for device in self.devices)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from earmark.dynamicresources.allocator.nodes import NodeFacts
 from earmark.dynamicresources.allocator.pools import GatheredPool, gather_pools
@@ -11,6 +10,7 @@ from earmark.dynamicresources.allocator.rows import Numbering
 from earmark.dynamicresources.allocator.signature import ReadSet, devices_of, node_signature
 from earmark.dynamicresources.allocator.usage import PoolState, pool_state
 from earmark.dynamicresources.inventory import Inventory
+from earmark.dynamicresources.lazy import lazy
 from earmark.dynamicresources.ledger import Ledger
 
 
@@ -23,12 +23,12 @@ class NodeView:
         self.signature = reads.interner.number(node_signature(pools, node, reads))
         self._devices: dict[int, tuple[int, ...]] = {}
 
-    @cached_property
+    @lazy
     def broken(self) -> bool:
         """Whether a pool is invalid, which turns "does not fit" into an error."""
         return any(pool.invalid for pool in self.pools)
 
-    @cached_property
+    @lazy
     def special(self) -> bool:
         """Whether devices differ by more than their content: taints, or the node that they choose."""
         return any(
@@ -45,13 +45,16 @@ class NodeView:
             self._devices[pool] = found
         return found
 
-    @cached_property
+    @lazy
     def numbering(self) -> Numbering:
         """The devices' numbers."""
         return Numbering(self.pools)
 
     def states(self, ledgers: Sequence[Ledger]) -> list[list[PoolState]]:
         """Return the pools' states per ledger; a ledger that says the same as the one before is left out."""
+        if len(ledgers) == 1 and len(self.usable) == 1:
+            pool = self.usable[0]
+            return [[pool_state(pool, ledgers[0].pool(pool.id))]]
         found: list[list[PoolState]] = []
         for ledger in ledgers:
             states = [pool_state(pool, ledger.pool(pool.id)) for pool in self.usable]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from earmark.dynamicresources.allocator import features as gates
 from earmark.dynamicresources.allocator.nodes import NodeFacts, node_matches
 from earmark.dynamicresources.inventory import Inventory, PoolSlices
+from earmark.dynamicresources.lazy import lazy
 from earmark.dynamicresources.ledger import PoolId
 from earmark.dynamicresources.sliceview import SliceView
 
@@ -33,18 +33,18 @@ class GatheredPool:
         # Values that are computed from the pool alone, by what they are.
         self.views: dict[Any, Any] = {}
 
-    @cached_property
+    @lazy
     def positions(self) -> dict[str, int]:
         """Place of each device by name, over all targets."""
         names = (device.name for view in self.targets for device in view.devices)
         return {name: position for position, name in enumerate(names)}
 
-    @cached_property
+    @lazy
     def count(self) -> int:
         """How many devices the targets have."""
         return sum(len(view.devices) for view in self.targets)
 
-    @cached_property
+    @lazy
     def order(self) -> tuple[bool, str, str]:
         """Pools with binding conditions come last, else by driver and name (upstream A2.11)."""
         return (any(view.has_binding_conditions for view in self.targets), *self.id)

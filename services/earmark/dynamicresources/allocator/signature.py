@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from earmark.dynamicresources.allocator.nodes import NodeFacts, node_matches
 from earmark.dynamicresources.allocator.pools import GatheredPool
 from earmark.dynamicresources.sliceview import SliceView
-from earmark.kube.objects import Device, DeviceAttribute
+from earmark.kube.objects import Device, DeviceAttribute, NodeSelector
 
 _NODE_OPERATIONS = "DRAOptionalNodeOperations"
 
@@ -78,17 +78,24 @@ def _fixed(view: SliceView, interner: Interner) -> tuple[int, ...]:
     """The content that every problem may see, without taints."""
     found: tuple[int, ...] | None = view.views.get(interner)
     if found is None:
-        slice_part = (view.driver, bool(view.slice.spec.skip_node_operations))
-        found = tuple(interner.number((slice_part, _content(view, device))) for device in view.devices)
+        spec = view.slice.spec
+        shared = (view.driver, bool(spec.skip_node_operations), view.per_device, _terms(spec.node_selector))
+        number = interner.number
+        found = tuple([number((shared, _content(device))) for device in view.devices])
         view.views[interner] = found
     return found
 
 
-def _content(view: SliceView, device: Device) -> object:
-    _, _, selector = view.node_fields(device)
-    terms = len(selector.node_selector_terms) if selector is not None else 0
+def _content(device: Device) -> object:
+    # A version that cannot be read, or an attribute without a value, makes every evaluation an error (A5.8).
+    odd = [item for item in device.attributes.items() if item[1].string is None and _may_be_malformed(item[1])]
+    capacity = tuple(device.capacity.items())
+    if not (odd or device.consumes_counters or device.binding_conditions or device.allow_multiple_allocations
+            or device.node_selector):  # fmt: skip
+        return capacity
     return (
-        tuple(device.capacity.items()),
+        capacity,
+        tuple(odd),
         tuple(
             (use.counter_set, tuple((name, counter.value) for name, counter in use.counters.items()),
              use.compatibility_groups)
@@ -96,16 +103,19 @@ def _content(view: SliceView, device: Device) -> object:
         ),
         bool(device.binding_conditions),
         bool(device.allow_multiple_allocations),
-        terms if terms > 1 else 0,
-        # A version that cannot be read, or an attribute without a value, makes every evaluation an error (A5.8).
-        tuple(item for item in device.attributes.items() if _may_be_malformed(item[1])),
+        _terms(device.node_selector),
     )  # fmt: skip
+
+
+def _terms(selector: NodeSelector | None) -> int:
+    """The number of terms where it matters: more than one is an error (upstream A6.7)."""
+    terms = len(selector.node_selector_terms) if selector is not None else 0
+    return terms if terms > 1 else 0
 
 
 def _may_be_malformed(attribute: DeviceAttribute) -> bool:
     return (
-        attribute.string is None
-        and attribute.int_ is None
+        attribute.int_ is None
         and attribute.bool_ is None
         and attribute.ints is None
         and attribute.strings is None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from earmark.dynamicresources.allocator.counting import Left, left_in
 from earmark.dynamicresources.allocator.pools import GatheredPool
+from earmark.dynamicresources.lazy import lazy
 from earmark.dynamicresources.ledger import PoolUse
 
 Taken = tuple[tuple[str, int], ...]
@@ -45,9 +45,10 @@ def _read(pool: GatheredPool, use: PoolUse) -> PoolState:
             position = positions.get(name)
             if position is None:
                 continue
-            if held.exclusive:
+            whole, shares, _, aggregated = held
+            if whole:
                 exclusive |= 1 << position
-            if held.shares or held.aggregated:
+            if shares or aggregated:
                 taken = tuple(sorted((capacity, amount) for capacity, (amount, _) in held.consumed.items()))
                 shared.append((position, taken))
         shared.sort()
@@ -65,7 +66,7 @@ class Merged:
         self.firsts = firsts
         self.states = states
 
-    @cached_property
+    @lazy
     def exclusive(self) -> int:
         """Devices that some ledger holds as a whole."""
         mask = 0
@@ -82,7 +83,7 @@ class Merged:
                 mask |= 1 << first + position
         return mask
 
-    @cached_property
+    @lazy
     def taken(self) -> dict[int, dict[str, int]]:
         """Per device what is taken of its capacities: the most of what any ledger says."""
         found: dict[int, dict[str, int]] = {}
