@@ -19,6 +19,7 @@ from earmark.claimcontroller.claimsync import (
     status_patch,
 )
 from earmark.claimcontroller.ends import Ends
+from earmark.claimcontroller.index import OwnedClaims, PodIndex
 from earmark.claimcontroller.names import POD_CLAIM_ANNOTATION, done, generate_name
 from earmark.claimcontroller.podsync import claim_statuses, plan_pod
 from earmark.kube.objects import Pod, ResourceClaim, ResourceClaimTemplate
@@ -252,6 +253,33 @@ def test_a_consumer_is_judged_by_its_uid(uid: str, cached: Pod | None, expected:
 def test_what_the_api_does_not_know_has_ended() -> None:
     assert fate_of_found("uid-p", None) is Fate.ENDED
     assert fate_of_found("uid-p", pod()) is Fate.STAYS
+
+
+# --- index -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_created_claim_counts_as_the_pods_before_any_watch_has_shown_it() -> None:
+    owned = OwnedClaims()
+    made = claim(owner="uid-p")
+    owned.created(made)
+    assert owned.of("uid-p") == (made,)
+    assert owned.unseen(("default", "c")) == made
+    owned.seen(made)
+    assert owned.of("uid-p") == (made,)
+    assert owned.unseen(("default", "c")) is None
+    owned.gone(made)
+    assert owned.of("uid-p") == ()
+
+
+def test_the_index_follows_what_a_pod_uses() -> None:
+    index = PodIndex()
+    index.put(pod(status={"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "c"}]}))
+    assert index.users_of_claim(("default", "c")) == (("default", "p"),)
+    assert index.users_of_template(("default", "one-gpu")) == (("default", "p"),)
+    index.put(pod())
+    assert index.users_of_claim(("default", "c")) == ()
+    index.drop(pod())
+    assert index.users_of_template(("default", "one-gpu")) == ()
 
 
 # --- ends ------------------------------------------------------------------------------------------------------------

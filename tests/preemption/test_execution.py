@@ -165,6 +165,7 @@ async def test_a_pod_that_takes_the_name_in_the_last_moment_is_spared(setup: Set
     await setup.victims("v")
     assert await running == {"v": "GONE"}
     assert not await setup.terminating("v")
+    assert not any(item.type == "DisruptionTarget" for item in (await setup.world.pod("v")).status.conditions)
 
 
 async def test_a_victim_that_is_gone_is_no_error(setup: Setup) -> None:

@@ -357,6 +357,7 @@ def candidate(index: int, *victims: PotentialVictim, violations: int = 0) -> Can
         (candidate(0, victim("a", 5)), candidate(1, victim("b", 4), victim("c", 4))),
         (candidate(0, victim("a", 5), victim("b", 4)), candidate(1, victim("c", 5), victim("d", 3))),
         (candidate(0, victim("a", -9), victim("b", -9)), candidate(1, victim("c", -9))),
+        (candidate(0, victim("a", 5), victim("b", -(2**31))), candidate(1, victim("c", 5))),
         (candidate(0, victim("a", 5, started=1)), candidate(1, victim("b", 5, started=2))),
         (
             candidate(0, victim("a", 5, started=1), victim("b", 5, started=9)),
@@ -364,7 +365,7 @@ def candidate(index: int, *victims: PotentialVictim, violations: int = 0) -> Can
         ),
         (candidate(3, victim("a")), candidate(1, victim("b"))),
     ],
-    ids=["violations", "highest priority", "sum", "number", "start", "earliest start", "order"],
+    ids=["violations", "highest priority", "sum", "negative priorities", "number", "start", "earliest start", "order"],
 )
 def test_the_cheaper_node_is_chosen(worse: Candidate, better: Candidate) -> None:
     assert choose([worse, better]) is better
