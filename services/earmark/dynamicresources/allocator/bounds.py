@@ -211,6 +211,8 @@ class Bounds:
                     counts.setdefault(name, []).extend([size] * number)
         for name, need in needs.items():
             sizes = counts[name]
+            if not sizes:
+                continue
             smallest = min(sizes)
             room = pieces = 0
             for device in _bits(reachable):
