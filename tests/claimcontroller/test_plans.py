@@ -177,7 +177,6 @@ def test_the_last_reservation_takes_the_allocation_along_in_one_write() -> None:
     assert finalizer_patch(subject)["metadata"]["finalizers"] == ["example.com/other"]
 
 
-@pytest.mark.kep("D33")
 def test_a_shared_claim_stays_allocated_while_a_consumer_is_left() -> None:
     subject = claim(["a", "b"])
     planned = plan_claim(subject, {"a": 0.0})

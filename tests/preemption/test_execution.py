@@ -134,7 +134,7 @@ async def test_a_victim_that_terminates_already_is_not_deleted_again(setup: Setu
     assert deleted == []
 
 
-@pytest.mark.kep("F20")
+@pytest.mark.kep("F20", "D32")
 async def test_lower_nominations_are_cleared_also_if_all_victims_terminate_already(setup: Setup) -> None:
     await setup.victims("v")
     await setup.world.api.delete(Pod, "v", "default")
@@ -185,7 +185,7 @@ async def test_a_pod_in_permit_or_pre_bind_is_preempted_without_a_deletion(setup
     assert event.note.endswith(" on node n1 (in kube-scheduler memory).")
 
 
-@pytest.mark.kep("F14", "F15")
+@pytest.mark.kep("E49", "F14", "F15")
 async def test_after_a_refusal_the_last_victim_is_not_touched_and_nothing_is_cleared(setup: Setup) -> None:
     await setup.victims("a", "b", "c")
     setup.world.registry.faults.fail(RequestMatch("delete", "Pod", "b"), times=1, status=403)
