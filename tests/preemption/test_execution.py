@@ -251,7 +251,7 @@ async def test_without_a_framework_nobody_is_evicted(setup: Setup) -> None:
     assert not await setup.terminating("v")
 
 
-async def test_victims_that_were_not_begun_when_the_caller_went_are_left_alone(setup: Setup) -> None:
+async def test_victims_that_were_not_begun_when_the_caller_went_are_left_alone_until_it_is_back(setup: Setup) -> None:
     await setup.victims("a", "b")
     request = await setup.order("a", "b")
     setup.framework.preempt_seconds = 3
@@ -261,7 +261,7 @@ async def test_victims_that_were_not_begun_when_the_caller_went_are_left_alone(s
     await setup.world.until(30)
     assert not await setup.terminating("a")
     assert not await setup.terminating("b")
-    assert await setup.execute(request) == {"a": "NOT_ATTEMPTED", "b": "NOT_ATTEMPTED"}
+    assert await setup.execute(request) == {"a": "DELETED", "b": "DELETED"}
 
 
 @pytest.mark.parametrize("field", ["node_name", "generation", "pod", "victims"])

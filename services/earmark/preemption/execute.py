@@ -52,6 +52,15 @@ class _Execution:
         self.task = task
         self.callers = 0
 
+    @property
+    def abandoned(self) -> bool:
+        """Whether it ended early because nobody waited for it any more."""
+        return (
+            self.task.done()
+            and not self.task.cancelled()
+            and any(result.error == ABANDONED for result in self.task.result())
+        )
+
 
 class Executor:
     """Executes orders, each once."""
@@ -74,9 +83,12 @@ class Executor:
         self._executions: dict[tuple[str, int], _Execution] = {}
 
     async def execute(self, order: Order) -> tuple[VictimResult, ...]:
-        """Return what became of the victims, in their order; the same again for a repeated order."""
+        """Return what became of the victims, in their order; the same again for a repeated order.
+
+        A repeated order goes on with victims that were left alone while nobody asked.
+        """
         execution = self._executions.get(order.key)
-        if execution is None:
+        if execution is None or execution.abandoned:
             name = f"execute {order.preemptor} generation {order.generation}"
             execution = _Execution(self._env.tasks.spawn(self._run(order), name))
             self._executions[order.key] = execution
