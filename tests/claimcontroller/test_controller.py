@@ -332,3 +332,25 @@ async def test_an_allocated_claim_that_nobody_reserves_is_left_alone_until_its_p
     await world.api.delete(Pod, "p", "default")
     await world.until(11)
     assert await claims(world) == []
+
+
+async def test_metrics_tell_claims_by_state_and_source(world: World) -> None:
+    env = await world.start("claimcontroller", build, ClaimControllerSettings())
+    await world.apply(claim("c"))
+    await running(world, "p", claim_name="c")
+    await world.apply(pod("q", gpu="template:one-gpu"))
+    await world.until(1)
+
+    def claims_with(**labels: str) -> float | None:
+        return env.metrics.get_sample_value(
+            "dynamic_resource_allocation_resource_claims", {"admin_access": "false", **labels}
+        )
+
+    assert claims_with(allocated="true", source="") == 1
+    assert claims_with(allocated="false", source="resource_claim_template") == 1
+    created = "dynamic_resource_allocation_resourceclaim_creates_total"
+    assert env.metrics.get_sample_value(created, {"status": "success"}) == 1
+    await gone(world, "p")
+    await world.until(2)
+    assert env.metrics.get_sample_value("earmark_claimcontroller_deallocations_total") == 1
+    assert claims_with(allocated="false", source="") == 1

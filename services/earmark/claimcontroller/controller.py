@@ -43,7 +43,7 @@ class ClaimController:
         self._users = PodIndex()
         self._owned = OwnedClaims()
         self._ends = Ends(settings.remembered_ends)
-        self._metrics = ClaimMetrics(env.metrics)
+        self._metrics = ClaimMetrics(env.metrics, self._claims.items)
         self._recorder = EventRecorder(env.api, env.clock, controller=settings.reporting_controller)
         self._told: dict[tuple[str, str], str] = {}
         # Claims with a reservation whose delay has not passed.
