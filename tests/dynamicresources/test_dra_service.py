@@ -357,6 +357,21 @@ async def test_pre_filter_waits_briefly_for_what_the_framework_has_seen(schedule
     assert await scheduler.end("p", answer.cycle_id, outcome) == scheduler_plugin_pb2.SLEEP_VERDICT_QUEUE
 
 
+async def test_a_version_that_only_other_kinds_have_is_not_waited_for_twice(scheduler: Scheduler) -> None:
+    # Nodes are at a lower version than the list of a framework that starts now.
+    listed = (await scheduler.world.api.list(objects.Node)).resource_version
+    item = common_pb2.PodInput(pod=await scheduler.ref("p"), priority=100)
+    request = scheduler_plugin_pb2.PreFilterRequest(
+        session=scheduler.session, pod=item, pods_resource_version=listed, nodes_resource_version=listed
+    )
+    for _ in range(2):
+        answer = await scheduler.plugin.PreFilter(request, timeout=5)
+        assert answer.status.code == SUCCESS
+    before = scheduler.world.seconds
+    await scheduler.plugin.PreFilter(request, timeout=5)
+    assert scheduler.world.seconds == before
+
+
 async def test_an_unknown_pod_is_no_error(scheduler: Scheduler) -> None:
     item = common_pb2.PodInput(pod=common_pb2.PodReference(namespace="default", name="x", uid="x"))
     request = scheduler_plugin_pb2.PreFilterRequest(session=scheduler.session, pod=item)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from typing import TypeVar
 
 from earmark.dynamicresources.allocator import NodeFacts
 from earmark.dynamicresources.core import Core
@@ -20,10 +22,14 @@ from earmark.dynamicresources.state import (
     pod_seen,
 )
 from earmark.kube import objects
-from earmark.kube.api import KubeApi
+from earmark.kube.api import ApiError, ApiUnavailable, KubeApi
 from earmark.kube.clock import Clock
 from earmark.kube.informer import Informer, InformerEvent
 from earmark.kube.spawner import Spawner
+
+T = TypeVar("T", bound=objects.Object)
+
+_log = logging.getLogger(__name__)
 
 
 class Caches:
@@ -31,6 +37,7 @@ class Caches:
 
     def __init__(self, api: KubeApi, clock: Clock, core: Core, settings: Settings) -> None:
         """Feed `core` from `api` once started."""
+        self._api = api
         self._core = core
         self._clock = clock
         self._settings = settings
@@ -41,6 +48,9 @@ class Caches:
         self._nodes = Informer(api, objects.Node, clock)
         self._pods = Informer(api, objects.Pod, clock)
         self._moved = asyncio.Event()
+        # Up to these resourceVersions a list has shown nothing that the informers lack.
+        self._quiet_pods = 0
+        self._quiet_nodes = 0
         # Pods first: whether a claim's consumer goes away is read off them.
         self._pods.add_handler(self._on_pod)
         self._nodes.add_handler(self._on_node)
@@ -74,8 +84,11 @@ class Caches:
     # --- how far ---------------------------------------------------------------------------------------------------
 
     def seen(self, pods: int, nodes: int) -> bool:
-        """Whether pods and nodes up to these resourceVersions have been delivered."""
-        return self._pods.resource_version >= pods and self._nodes.resource_version >= nodes
+        """Whether pods and nodes up to these resourceVersions have been delivered, or are known not to exist."""
+        return (
+            max(self._pods.resource_version, self._quiet_pods) >= pods
+            and max(self._nodes.resource_version, self._quiet_nodes) >= nodes
+        )
 
     def has_pod(self, uid: str, resource_version: int) -> bool:
         """Whether the pod is known, at least as of this resourceVersion."""
@@ -88,7 +101,8 @@ class Caches:
         while not (self.seen(pods, nodes) and (not pod_uid or self.has_pod(pod_uid, pod_version))):
             left = deadline - self._clock.monotonic()
             if left <= 0:
-                return False
+                await self._look_for_quiet(pods, nodes)
+                return self.seen(pods, nodes) and (not pod_uid or self.has_pod(pod_uid, pod_version))
             self._moved.clear()
             try:
                 async with asyncio.timeout(left):
@@ -96,6 +110,20 @@ class Caches:
             except TimeoutError:
                 continue
         return True
+
+    async def _look_for_quiet(self, pods: int, nodes: int) -> None:
+        """Find out whether versions that do not come are of other kinds.
+
+        A framework that has listed later names a newer version though no pod or node has changed since, and a watch
+        without bookmarks would never tell. One list answers for all calls until then.
+        """
+        try:
+            if max(self._pods.resource_version, self._quiet_pods) < pods:
+                self._quiet_pods = max(self._quiet_pods, await _quiet_up_to(self._api, objects.Pod, self._pods))
+            if max(self._nodes.resource_version, self._quiet_nodes) < nodes:
+                self._quiet_nodes = max(self._quiet_nodes, await _quiet_up_to(self._api, objects.Node, self._nodes))
+        except (ApiError, ApiUnavailable) as trouble:
+            _log.warning("cannot tell whether the caches are behind: %s", trouble)
 
     # --- handlers ----------------------------------------------------------------------------------------------------
 
@@ -145,3 +173,11 @@ class Caches:
         inventory = world.inventory.without_rule(name) if event.new is None else world.inventory.with_rule(event.new)
         # A rule that goes can make devices usable, as slices that change do upstream.
         self._core.commit(devices_changed(world, inventory, "DeviceTaintRule", name))
+
+
+async def _quiet_up_to(api: KubeApi, kind: type[T], informer: Informer[T]) -> int:
+    """Return the version of a list that holds exactly what the informer has; 0 where the informer is behind."""
+    result = await api.list(kind)
+    known = {value.key: value.metadata.resource_version for value in informer.items()}
+    listed = {value.key: value.metadata.resource_version for value in result.items}
+    return int(result.resource_version) if known == listed and result.resource_version.isdigit() else 0
