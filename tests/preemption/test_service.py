@@ -9,6 +9,7 @@ import grpc
 import pytest
 from prometheus_client import CollectorRegistry
 
+from earmark.apiserver.faults import RequestMatch
 from earmark.preemption.component import build
 from earmark.preemption.settings import PreemptionSettings
 from earmark.runtime.clock import LoopClock
@@ -239,6 +240,16 @@ async def test_a_generation_is_wanted(setup: Setup) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as raised:
         await setup.preempt(preemption_input(*TWO), generation=0)
     assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_nobody_is_chosen_before_the_budgets_are_known(setup: Setup) -> None:
+    setup.world.registry.faults.fail(RequestMatch("list", "PodDisruptionBudget"), times=1, status=500)
+    await setup.start()
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await setup.preempt(preemption_input(*TWO))
+    assert raised.value.code() is grpc.StatusCode.UNAVAILABLE
+    await setup.world.until(1)
+    assert (await setup.preempt(preemption_input(*TWO))).nomination.node_name == "n1"
 
 
 # --- dry runs for people ---------------------------------------------------------------------------------------------

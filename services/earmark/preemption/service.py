@@ -101,6 +101,8 @@ class PreemptionService(preemption_pb2_grpc.PreemptionServiceServicer):
             await self._close(opened.input.cycle_id)
 
     async def _situation(self, message: framework_pb2.PreemptionInput, context: Any) -> Situation:
+        if not self._budgets.synced:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "disruption budgets have not been listed yet")
         try:
             return wire.situation_of(message)
         except wire.InvalidInput as error:
