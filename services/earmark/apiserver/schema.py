@@ -17,7 +17,7 @@ from typing import Any
 
 from earmark.kube.quantity import QuantityError, parse_quantity
 
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d([.,]\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 _INT64 = 2**63
 
 Path = list[str | int]
