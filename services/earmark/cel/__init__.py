@@ -1,0 +1,9 @@
+"""A small CEL that means what cel-go means in Kubernetes, down to error texts and costs.
+
+The language, its libraries and quantities live here; what a device is does not (earmark.dynamicresources.devicecel).
+"""
+
+from earmark.cel.environment import DEFAULT_COST_LIMIT, Environment, Outcome, Program
+from earmark.cel.errors import CompileError
+
+__all__ = ["DEFAULT_COST_LIMIT", "CompileError", "Environment", "Outcome", "Program"]
