@@ -59,6 +59,8 @@ class Core:
             settings.flush_interval_seconds,
         )
         self.queue = SchedulingQueue(self.hints, gates, options, self.metrics.incoming)
+        # Until plugins have said whether they gate pods, none gets past them.
+        self.queue.asks_remote = bool(settings.plugins)
         self.search = NodeSearch()
         self.remotes = tuple(
             RemotePlugin(plugin, env.channels.to(plugin.service), settings) for plugin in settings.plugins
@@ -67,6 +69,8 @@ class Core:
         self.generation = 0
         self.epoch = 0
         self._cycles = 0
+        # No scheduling cycle works on the snapshot.
+        self.idle = True
         # Something happened that the scheduling loop may have waited for.
         self.changed = asyncio.Event()
         # Set when a write found the API away; the loop waits until it answers again.
@@ -92,6 +96,12 @@ class Core:
     def responsible(self, pod: objects.Pod) -> bool:
         """Whether the pod is to be scheduled by this scheduler."""
         return pod.spec.scheduler_name in self.settings.scheduler_names
+
+    def take_snapshot(self) -> None:
+        """Bring the snapshot up to date."""
+        self.cache.update_snapshot(self.snapshot)
+        self.snapshot.pods_version = str(self.pods.resource_version or "")
+        self.snapshot.nodes_version = str(self.nodes.resource_version or "")
 
     # --- pods --------------------------------------------------------------------------------------------------------
 

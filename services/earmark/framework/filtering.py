@@ -1,7 +1,6 @@
 """In-process filters over the nodes of a snapshot: two passes where pods are nominated (upstream A7), equal nodes once.
 
-A filter run answers per node with a Verdict; what remote plugins have to say is put together with it in
-`combine` (the rule of upstream A7.2 over both).
+A filter run answers per node with a Verdict; `combine` puts together with it what remote plugins say.
 """
 
 from __future__ import annotations
@@ -28,6 +27,9 @@ class Verdict:
     first: Status | None
     second: Status | None
     nominated: tuple[str, ...] = ()
+
+
+RemoteVerdict = tuple[Status | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +146,20 @@ class NodeFilter:
         return None
 
 
-def combine(verdict: Verdict, remote: Status | None, *, with_nominated: bool) -> Status | None:
-    """Put the remote plugins' answer for a node together with the in-process one (upstream A7.2 over all filters).
+def combine(verdict: Verdict, remotes: Sequence[RemoteVerdict]) -> Status | None:
+    """Put the remote plugins' answers for a node together with the in-process one (upstream A7.2 over all filters).
 
-    Pass 1 of everything comes before pass 2 of everything. A node that failed pass 1 in process was not asked about.
+    Pass 1 of everything comes before pass 2 of everything; within a pass the order of plugins decides.
 
     Args:
-        verdict: the in-process answer, whose pass 1 succeeded.
-        remote: the remote plugins' status; None is a success.
-        with_nominated: whether it is that of pass 1.
+        verdict: the in-process answer.
+        remotes: each plugin's status (None: success) and whether it is that of pass 1, in the plugins' order.
     """
     if verdict.first is not None:
         return verdict.first
-    if remote is not None and with_nominated:
-        return remote
-    return verdict.second if verdict.second is not None else remote
+    for status, first_pass in remotes:
+        if status is not None and first_pass:
+            return status
+    if verdict.second is not None:
+        return verdict.second
+    return next((status for status, _ in remotes if status is not None), None)

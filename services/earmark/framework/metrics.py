@@ -1,4 +1,4 @@
-"""The scheduler's metrics, with upstream's names, labels and buckets (B12)."""
+"""The scheduler's metrics, with upstream's names, labels and buckets (B12). Those of preemption are preemption's."""
 
 from __future__ import annotations
 
@@ -86,25 +86,6 @@ class Metrics:
             "Pods that entered a queue, by event",
             ["queue", "event"],
             registry=registry,
-        )
-        self.preemption_attempts = Counter(
-            "scheduler_preemption_attempts", "Preemption attempts so far", registry=registry
-        )
-        self.goroutines_duration = Histogram(
-            "scheduler_preemption_goroutines_duration_seconds",
-            "Time that the execution of a preemption took",
-            ["result"],
-            buckets=_exponential(0.01, 2, 20),
-            registry=registry,
-        )
-        self.goroutines_executions = Counter(
-            "scheduler_preemption_goroutines_execution",
-            "Executions of preemptions",
-            ["result"],
-            registry=registry,
-        )
-        self.settling_nominations = Gauge(
-            "earmark_nominated_pods", "Pods in the nominator with a nomination by preemption", registry=registry
         )
         for place in ("active", "backoff", "unschedulable", "gated"):
             self.pending_pods.labels(place)

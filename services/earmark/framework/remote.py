@@ -5,6 +5,7 @@ Errors of calls become PluginError; statuses are values. What is called when is 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -37,6 +38,11 @@ class PluginError(Exception):
         self.plugin = plugin
         self.code = code
 
+    @property
+    def transient(self) -> bool:
+        """Whether the same call may succeed a little later."""
+        return self.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED)
+
 
 class RemotePlugin:
     """See the module."""
@@ -53,7 +59,11 @@ class RemotePlugin:
         self.instance = ""
         # A call said that session, cycle or connection is not what this side believes: look before the next attempt.
         self.doubtful = False
+        # The nominator has to be told anew, in a new session, even if the plugin is the same process.
+        self.refresh = False
         self.last_wake_up = 0
+        # Set by each new session; the wake-up stream waits for it.
+        self.opened = asyncio.Event()
 
     def has(self, point: scheduler_plugin_pb2.ExtensionPoint.ValueType) -> bool:
         """Whether the plugin takes part in an extension point."""

@@ -1,0 +1,270 @@
+"""The binding cycle: PreBind, bind, and what undoes them (upstream A13). One background task a pod."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from earmark.framework import events, hooks, metrics, wire
+from earmark.framework.core import Core
+from earmark.framework.cycle import Cycle, CycleRunner
+from earmark.framework.events import ClusterEvent
+from earmark.framework.failure import Failure, FailureHandler
+from earmark.framework.fit import Diagnosis, fit_error
+from earmark.framework.hooks import NominationHook
+from earmark.framework.nominator import NominatedPod
+from earmark.framework.pod_status import CLEAR
+from earmark.framework.queue.entry import QueuedPod
+from earmark.framework.remote import PluginError, RemoteCycle
+from earmark.framework.status import SUCCESS, Status, error
+from earmark.kube import objects
+from earmark.kube.api import ApiError, ApiUnavailable
+from earmark.kube.recorder import NORMAL
+from earmark.v1 import scheduler_plugin_pb2
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Binding:
+    """A pod on its way to a node."""
+
+    queued: QueuedPod
+    cycle: Cycle
+    node: str
+    # When the attempt began, in seconds.
+    begun: float
+    # The nomination that it had when it was assumed.
+    nomination: NominatedPod | None = None
+    # PreBind is running and may be given up; False once the pod is being bound.
+    cancellable: bool = True
+    preempted_by: str = ""
+    pre_bind: asyncio.Task[Status | None] | None = None
+
+
+class Binder:
+    """Reserves and binds, and undoes both."""
+
+    def __init__(self, core: Core, runner: CycleRunner, failures: FailureHandler, hook: NominationHook) -> None:
+        self._core = core
+        self._runner = runner
+        self._failures = failures
+        self._hook = hook
+        self._bindings: dict[str, Binding] = {}
+
+    def get(self, uid: str) -> Binding | None:
+        """Return a pod's binding."""
+        return self._bindings.get(uid)
+
+    # --- Reserve -----------------------------------------------------------------------------------------------------
+
+    async def reserve(self, cycle: Cycle, node: str) -> Status | None:
+        """Run Reserve of all plugins; on failure everything is unreserved again (upstream A11.3)."""
+        for remote in cycle.remotes:
+            if remote.skipped or not remote.plugin.has(scheduler_plugin_pb2.EXTENSION_POINT_RESERVE):
+                continue
+            request = scheduler_plugin_pb2.ReserveRequest(
+                session=remote.session, cycle_id=remote.cycle_id, node_name=node
+            )
+            remote.reserved = True
+            try:
+                with cycle.timing.plugin(remote.plugin.name, "Reserve"):
+                    answer = await remote.plugin.call(remote.plugin.stub.Reserve, request)
+            except PluginError as failure:
+                await self.unreserve(cycle, node, preempted=False)
+                return error(str(failure)).by(remote.plugin.name)
+            remote.reservation = answer.reservation
+            status = wire.to_status(answer.status, remote.plugin.name)
+            if not status.success:
+                await self.unreserve(cycle, node, preempted=False)
+                return status
+        return None
+
+    async def unreserve(self, cycle: Cycle, node: str, *, preempted: bool) -> None:
+        """Undo Reserve, in reverse order. A plugin that is away gets it when it is there again."""
+        for remote in reversed(cycle.remotes):
+            if remote.reserved:
+                remote.reserved = False
+                await self._unreserve(remote, cycle, node, preempted=preempted)
+
+    async def _unreserve(self, remote: RemoteCycle, cycle: Cycle, node: str, *, preempted: bool) -> None:
+        plugin = remote.plugin
+        request = scheduler_plugin_pb2.UnreserveRequest(
+            session=plugin.session or remote.session,
+            pod=wire.pod_reference(cycle.pod.pod),
+            node_name=node,
+            reservation=remote.reservation,
+            preempted=preempted,
+        )
+        while True:
+            if plugin.session is not None:
+                # A new session of a restarted plugin takes it as well: it needs no cycle.
+                request.session.CopyFrom(plugin.session)
+            try:
+                await plugin.call(plugin.stub.Unreserve, request, self._core.settings.filter_timeout_seconds)
+            except PluginError as failure:
+                _log.warning("pod %s/%s: %s", request.pod.namespace, request.pod.name, failure)
+                if not (failure.transient or plugin.doubtful):
+                    return
+                self._core.notify()
+                await self._core.env.clock.sleep(self._core.settings.reconnect_seconds)
+                continue
+            return
+
+    # --- binding -----------------------------------------------------------------------------------------------------
+
+    def begin(self, binding: Binding) -> None:
+        """Bind in the background."""
+        uid = binding.queued.uid
+        self._bindings[uid] = binding
+        self._core.queue.binding(binding.queued)
+        self._core.spawn(self._run(binding), f"binding {binding.queued.pod.metadata.name}")
+
+    def preempt(self, uid: str, by: str) -> bool:
+        """Take a pod out of PreBind; False if it has none, or is being bound already (upstream A13.4)."""
+        binding = self._bindings.get(uid)
+        if binding is None or not binding.cancellable or binding.preempted_by:
+            return False
+        binding.preempted_by = by
+        if binding.pre_bind is not None:
+            binding.pre_bind.cancel()
+        return True
+
+    def pod_deleted(self, uid: str) -> None:
+        """A pod that is being bound is gone or terminating: its PreBind ends."""
+        binding = self._bindings.get(uid)
+        if binding is not None and binding.cancellable and binding.pre_bind is not None:
+            binding.pre_bind.cancel()
+
+    async def _run(self, binding: Binding) -> None:
+        failure = await self._pre_bind(binding)
+        if failure is None:
+            binding.cancellable = False
+            failure = await self._bind(binding)
+        if failure is None:
+            await self._bound(binding)
+        else:
+            await self._failed(binding, failure)
+
+    async def _pre_bind(self, binding: Binding) -> Status | None:
+        """Run PreBind; it can be cancelled by `preempt`."""
+        for remote in binding.cycle.remotes:
+            if remote.skipped or not remote.plugin.has(scheduler_plugin_pb2.EXTENSION_POINT_PRE_BIND):
+                continue
+            if not binding.preempted_by:
+                call = self._pre_bind_of(remote, binding)
+                task = binding.pre_bind = asyncio.ensure_future(call)
+                try:
+                    await asyncio.wait({task})
+                finally:
+                    # The component ends: the call ends with it.
+                    task.cancel()
+                binding.pre_bind = None
+                if not task.cancelled():
+                    status = task.result()
+                    if status is not None:
+                        return status
+                    if not binding.preempted_by:
+                        continue
+                elif not binding.preempted_by:
+                    return error("the pod is being deleted")
+            break
+        if binding.preempted_by:
+            return error(f"preempted by {binding.preempted_by}")
+        return None
+
+    async def _pre_bind_of(self, remote: RemoteCycle, binding: Binding) -> Status | None:
+        request = scheduler_plugin_pb2.PreBindRequest(
+            session=remote.session, cycle_id=remote.cycle_id, node_name=binding.node
+        )
+        try:
+            with binding.cycle.timing.plugin(remote.plugin.name, "PreBind"):
+                timeout = self._core.settings.pre_bind_timeout_seconds
+                answer = await remote.plugin.call(remote.plugin.stub.PreBind, request, timeout)
+        except PluginError as failure:
+            return error(str(failure)).by(remote.plugin.name)
+        status = wire.to_status(answer.status, remote.plugin.name)
+        return None if status.success else status
+
+    async def _bind(self, binding: Binding) -> Status | None:
+        meta = binding.queued.pod.metadata
+        while True:
+            try:
+                await self._core.env.api.bind(meta.namespace, meta.name, meta.uid, binding.node)
+                return None
+            except ApiError as refusal:
+                if self._bound_here(binding):
+                    return None
+                return error(f"binding rejected: {refusal}")
+            except ApiUnavailable as failure:
+                # The outcome is unknown: ask until it is known.
+                _log.warning("binding pod %s/%s: the API is away: %s", meta.namespace, meta.name, failure)
+                self._core.api_away = True
+                await self._core.env.clock.sleep(self._core.settings.reconnect_seconds)
+            outcome = await self._look(binding)
+            if outcome is not None:
+                return None if outcome.success else outcome
+
+    async def _look(self, binding: Binding) -> Status | None:
+        """Look at the pod in the API: success if it is bound here, an error if it cannot be any more, else None."""
+        meta = binding.queued.pod.metadata
+        try:
+            found = await self._core.env.api.get(objects.Pod, meta.name, meta.namespace)
+        except ApiError as refusal:
+            return error(f"binding rejected: {refusal}")
+        except ApiUnavailable:
+            return None
+        if found.metadata.uid != meta.uid or found.spec.node_name not in ("", binding.node):
+            return error("binding rejected: the pod is another one or bound elsewhere")
+        return SUCCESS if found.spec.node_name else None
+
+    def _bound_here(self, binding: Binding) -> bool:
+        found = self._core.current(binding.queued.pod)
+        return found is not None and found.spec.node_name == binding.node
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    async def _bound(self, binding: Binding) -> None:
+        core, queued = self._core, binding.queued
+        meta = queued.pod.metadata
+        self._bindings.pop(queued.uid, None)
+        note = f"Successfully assigned {meta.namespace}/{meta.name} to {binding.node}"
+        core.record(queued.pod, NORMAL, "Scheduled", "Binding", note)
+        now = core.now()
+        core.metrics.attempt_ended(metrics.SCHEDULED, now - binding.begun)
+        waited = now - queued.first_active if queued.first_active is not None else None
+        core.metrics.scheduled(queued.attempts, waited, flushed=queued.flushed)
+        if binding.nomination is not None:
+            self._hook.removed(binding.nomination, hooks.BOUND)
+            await self._hook.delivered()
+        await self._runner.end(binding.cycle, scheduler_plugin_pb2.CYCLE_OUTCOME_BOUND)
+
+    async def _failed(self, binding: Binding, status: Status) -> None:
+        """Undo, tell the queue that there is room, and put the pod back (upstream A13.6)."""
+        core, queued = self._core, binding.queued
+        await self.unreserve(binding.cycle, binding.node, preempted=bool(binding.preempted_by))
+        assumed = core.cache.pod(queued.uid)
+        core.cache.forget(queued.uid)
+        if binding.nomination is not None:
+            self._hook.removed(binding.nomination, hooks.CLEARED)
+        freed = ClusterEvent(events.ASSIGNED_POD_DELETE, old=assumed)
+        if not status.rejected:
+            core.move(freed)
+        failure = rejection_of(binding.cycle, binding.node, status)
+        await self._failures.handle_binding(queued, binding.cycle, failure)
+        self._bindings.pop(queued.uid, None)
+        if status.rejected:
+            # The pod itself is not moved by its own room (upstream A13.6).
+            core.queue.move(freed, core.now(), lambda pod: pod.metadata.uid != queued.uid)
+        core.notify()
+
+
+def rejection_of(cycle: Cycle, node: str, status: Status) -> Failure:
+    """Return the failure of a pod that was refused on its way to a node; its text is of that node (upstream A2.6)."""
+    if not status.rejected:
+        return Failure(status.message, rejected=False, nominating=CLEAR)
+    one = Diagnosis(unschedulable_plugins=cycle.diagnosis.unschedulable_plugins)
+    one.reject_node(node, status)
+    cycle.diagnosis = one
+    return Failure(fit_error(one, 1), rejected=True, nominating=CLEAR)
