@@ -186,7 +186,7 @@ def test_an_in_flight_allocation_of_a_pod_in_pre_bind_is_released(cluster: Clust
     assert free(cluster, "n2", "v") == []
 
 
-@pytest.mark.kep("F16")
+@pytest.mark.kep("F16", "F10")
 def test_a_pod_that_is_about_to_share_a_claim_keeps_it(cluster: Cluster) -> None:
     cluster.running("a", ["gpu-0"])
     cluster.add_pod("b", ["a-claim"])
@@ -194,7 +194,8 @@ def test_a_pod_that_is_about_to_share_a_claim_keeps_it(cluster: Cluster) -> None
     cluster.filter(cycle, "n1")
     assert cluster.core.reserve(cycle, "n1").status.success
     assert free(cluster, "n1", "a") == []
-    assert free(cluster, "n1", "a", "b") == ["a-claim"]
+    # b could be preempted in memory, and then nobody would clear an allocation that b has not made (F10).
+    assert free(cluster, "n1", "a", "b") == []
 
 
 @pytest.mark.kep("E15", "E16", "E17", "E19", "D20")

@@ -6,6 +6,7 @@ same state as it was: what it does stays in it. All methods are synchronous; eac
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
@@ -38,6 +39,9 @@ from earmark.dynamicresources.statuses import STATE_NOT_SEEN, SUCCESS, Status, u
 from earmark.dynamicresources.wakeups import WakeUpLog
 
 Listener = Callable[[World, tuple[Happened, ...]], None]
+
+
+_log = logging.getLogger(__name__)
 
 
 class UnknownCycle(Exception):
@@ -131,7 +135,11 @@ class Core:
 
     def filter(self, cycle: Cycle, checks: Sequence[NodeCheck], now: datetime) -> list[Verdict]:
         """Run both passes and keep the results."""
-        return run_filter(cycle, checks, self._settings, self._solver, now, keep=True)
+        verdicts = run_filter(cycle, checks, self._settings, self._solver, now, keep=True)
+        for item in cycle.ignored_holds.values():
+            _log.warning("the hold of %s on node %s conflicts with an earlier one", item.pod.name, item.node)
+        cycle.ignored_holds.clear()
+        return verdicts
 
     def filter_forks(self, cycle: Cycle, checks: Sequence[NodeCheck], now: datetime) -> list[Verdict]:
         """Run both passes on forks and keep nothing."""
@@ -175,9 +183,9 @@ class Core:
         Works without the cycle: then nobody knows what has happened since, and the pod is queued.
         """
         cycle = self._cycles.pop(cycle_id, None)
-        change = drop_proposal(self.world, ref.uid)
-        if change[0] is not self.world:
-            self.commit(change)
+        if not any(other.pod.uid == ref.uid for other in self._cycles.values()):
+            # A late call for an earlier cycle must not touch what the present one has proposed.
+            self.commit(drop_proposal(self.world, ref.uid))
         if bound_now:
             self.commit((bound(self.world, ref.uid), ()))
             self.remove_nominated_pod(ref.uid, None, Removal.BOUND, ())
@@ -208,6 +216,9 @@ class Core:
     def reserve(self, cycle: Cycle, node: str) -> Reserved:
         """Take the node's results in flight."""
         answer = reserve(self.world, cycle, node, self._solver)
+        if answer.status.success:
+            # What other nodes would have given is not needed while the pod is being bound.
+            cycle.results = {name: fit for name, fit in cycle.results.items() if name == node}
         self.commit((answer.world, answer.happened))
         return answer
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from earmark.dynamicresources.allocator import Problem
 from earmark.dynamicresources.claims import UnresolvedClaim, resolve
 from earmark.dynamicresources.facts import PodFacts
+from earmark.dynamicresources.nominations import ClaimNomination
 from earmark.dynamicresources.settings import Settings
 from earmark.dynamicresources.solving import Fit, Solver
 from earmark.dynamicresources.state import World
@@ -40,6 +41,8 @@ class Cycle:
     forks: dict[str, ForkShape] = field(default_factory=dict)
     # The state moved under the cycle: the pod is retried, not put to sleep.
     retry: bool = False
+    # Holds that were not applied because an earlier nomination has the device (F6), by pod UID.
+    ignored_holds: dict[str, ClaimNomination] = field(default_factory=dict)
     # Reserve is done: what happens from now on does not concern the attempt.
     reserved: bool = False
 
@@ -85,14 +88,7 @@ def _check_claims(world: World, pod: PodFacts, claims: tuple[ResourceClaim, ...]
 
 def _is_to_be_taken_from(world: World, claim_uid: str, pod_uid: str) -> bool:
     """Whether the claim was released by preempting this very pod: it must not go on with the old allocation (F10)."""
-    return any(
-        pod_uid == victim.uid
-        for item in world.victim_claims.of_claim(claim_uid)
-        for owner in item.owners
-        if (nomination := world.nominations.get(owner.preemptor_uid)) is not None
-        and nomination.generation == owner.generation
-        for victim in nomination.victims
-    )
+    return any(pod_uid in item.consumers for item in world.victim_claims.of_claim(claim_uid))
 
 
 def _check_request(world: World, prefix: str, request: DeviceRequest, settings: Settings) -> Status:

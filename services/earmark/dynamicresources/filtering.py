@@ -83,12 +83,13 @@ def run_filter(
         ledgers = passes(
             cycle.world,
             check.node,
-            # KEP: Non-Goals; a pod of a PodGroup gets nothing by preemption (F45).
-            removed=() if cycle.pod.in_group else check.removed,
+            # Without the gate nothing is released (E2); a pod of a PodGroup gets nothing by preemption (F45).
+            removed=check.removed if settings.preemption and not cycle.pod.in_group else (),
             nominated=check.nominated,
             pod_uid=cycle.pod.uid,
             own_claims=own,
         )
+        cycle.ignored_holds.update({item.pod.uid: item for item in ledgers.ignored})
         works.append(_Work(index, check, node, ledgers, _unavailable_claims(cycle, node, settings, now)))
     answers = _answers(cycle, works, solver, stored_first=keep and settings.preemption)
     for work, answer in zip(works, answers, strict=True):

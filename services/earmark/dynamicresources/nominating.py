@@ -168,7 +168,7 @@ def confirm_nominated_pod(world: World, pod_uid: str, generation: int, solver: S
     if old is not None:
         happened += [
             HoldReleased(old, "replaced", held_capacity_free(after, old, solver)),
-            NominationEnded(old, "replaced"),
+            NominationEnded(old, "cleared"),
         ]
     latches = after.victim_claims.of_owner(item.owner)
     happened.append(NominationRecorded(item, latches, settled=not after.victim_claims.on(item.node)))

@@ -39,6 +39,8 @@ def releasable(world: World, claim: ResourceClaim, node: str, removed: Collectio
         return False
     if not all(_goes(world, pod, node, removed) for pod in pods):
         return False
+    if not all(_gives_back(world, claim, pod) for pod in pods):
+        return False
     results = allocation.devices.results
     if all(result.admin_access for result in results):
         return False
@@ -59,6 +61,18 @@ def _goes(world: World, pod_uid: str, node: str, removed: Collection[str]) -> bo
     where = pod.node_name or (reservation.node if reservation is not None else "")
     # A pod that is removed here but known to be elsewhere keeps its claim (F18).
     return pod_uid in removed and where in ("", node)
+
+
+def _gives_back(world: World, claim: ResourceClaim, pod_uid: str) -> bool:
+    """Whether the claim is deallocated when the pod is preempted: by the claim controller, or by Unreserve (F10).
+
+    A pod that is assumed and not bound may be preempted in memory. Unreserve then clears what this cycle has allocated;
+    a claim that was allocated before only loses the reservation, and nobody would clear it.
+    """
+    pod, reservation = world.pods.get(pod_uid), world.reservations.get(pod_uid)
+    if reservation is None or (pod is not None and (pod.node_name or pod.going_away)):
+        return True
+    return claim.metadata.uid in reservation.allocations
 
 
 def released(world: World, node: str, removed: Iterable[str], own_claims: Collection[str]) -> tuple[str, ...]:

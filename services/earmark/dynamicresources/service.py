@@ -242,13 +242,18 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     ) -> scheduler_plugin_pb2.PreEnqueueResponse:
         session = await self._plugin.session(request.session, context)
         statuses = []
+        # One wait for all of them: pods that the cache lacks are told of together.
+        deadline = self._plugin.clock.monotonic() + self._plugin.settings.state_wait_seconds
         for position, item in enumerate(request.pods):
-            pod = await self._pod(session, item, f"pods[{position}]", context)
+            left = max(0.0, deadline - self._plugin.clock.monotonic())
+            pod = await self._pod(session, item, f"pods[{position}]", context, left)
             status = session.core.pre_enqueue(pod, convert.pod_ref(item.pod))
             statuses.append(convert.status_message(status))
         return scheduler_plugin_pb2.PreEnqueueResponse(statuses=statuses)
 
-    async def _pod(self, session: Session, item: common_pb2.PodInput, field: str, context: Context) -> PodFacts | None:
+    async def _pod(
+        self, session: Session, item: common_pb2.PodInput, field: str, context: Context, wait_seconds: float
+    ) -> PodFacts | None:
         """Return the pod of a request, after a short wait where the cache has not seen it; None if it stays unknown."""
         plugin = self._plugin
         ref = await valid(context, lambda: convert.pod_ref(item.pod, f"{field}.pod"))
@@ -259,7 +264,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
             return await valid(context, lambda: _manifest(item, field))
         version = await valid(context, lambda: number(item.resource_version, f"{field}.resource_version"))
         if session.scheduler:
-            await plugin.caches.wait_seen(0, 0, ref.uid, version, plugin.settings.state_wait_seconds)
+            await plugin.caches.wait_seen(0, 0, ref.uid, version, wait_seconds)
             if not plugin.caches.has_pod(ref.uid, version):
                 return None
         return session.core.world.pods.get(ref.uid)
@@ -278,7 +283,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
             wait = plugin.settings.state_wait_seconds
             not_seen = not await plugin.caches.wait_seen(pods, nodes, "", 0, wait)
             not_seen = not_seen or plugin.binder.cleaning(request.pod.pod.uid)
-        pod = await self._pod(session, request.pod, "pod", context)
+        pod = await self._pod(session, request.pod, "pod", context, plugin.settings.state_wait_seconds)
         if pod is None:
             not_seen = True
             pod = convert.unknown_pod(convert.pod_ref(request.pod.pod), request.pod.priority)

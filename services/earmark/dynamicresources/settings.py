@@ -41,7 +41,7 @@ class Settings:
     """How long binding conditions are waited for, and when a claim counts as timed out (upstream B0.3)."""
 
     filter_timeout_seconds: float = 10.0
-    """Time for allocating devices on one node; 0 is no limit (upstream B0.3)."""
+    """Time for allocating devices in one call of Filter; 0 is no limit (upstream B0.3)."""
 
     state_wait_seconds: float = 0.2
     """How long PreFilter waits until the caches have seen what the framework's snapshot has."""
