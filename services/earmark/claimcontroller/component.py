@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from earmark.claimcontroller.budgets import BudgetFailSafe
 from earmark.claimcontroller.controller import ClaimController
 from earmark.claimcontroller.service import ClaimControllerService
 from earmark.claimcontroller.settings import ClaimControllerSettings
@@ -16,6 +17,7 @@ class ClaimControllerComponent:
 
     def __init__(self, settings: ClaimControllerSettings, env: Environment) -> None:
         self._controller = ClaimController(settings, env)
+        self._budgets = BudgetFailSafe(env, self._controller.pods) if settings.budget_fail_safe else None
         self._service = ClaimControllerService(self._controller, env.clock)
 
     def register(self, server: Server) -> None:
@@ -25,6 +27,8 @@ class ClaimControllerComponent:
     async def start(self) -> None:
         """Start the controller."""
         self._controller.start()
+        if self._budgets is not None:
+            self._budgets.start()
 
     def ready(self) -> bool:
         """Whether the controller has seen everything and works."""
