@@ -69,5 +69,5 @@ def configure(service: str, log_format: str, level: str, stream: TextIO | None =
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     # Libraries speak up only when something is wrong: their requests are not our events.
-    for name in ("httpx", "httpcore", "uvicorn.access", "uvicorn.error", "asyncio", "opentelemetry"):
+    for name in ("aiohttp", "grpc", "uvicorn.access", "uvicorn.error", "asyncio", "opentelemetry"):
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
