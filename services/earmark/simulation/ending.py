@@ -7,7 +7,7 @@ from collections.abc import Iterable
 # One virtual hour at the most.
 LONGEST_SECONDS = 3600.0
 
-# How long nothing has to happen until that counts as the end: longer than a pod may wait for its devices' conditions (ten
+# How long nothing has to happen until that counts as the end: longer than a pod may wait for its devices (ten
 # minutes), and than the scheduler lets a pod sleep until it tries again (five minutes, looked at every thirty seconds).
 QUIET_SECONDS = 700.0
 

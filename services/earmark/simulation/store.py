@@ -6,10 +6,14 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from earmark.apiserver.errors import StatusError
 from earmark.apiserver.registry import DeleteOptions, Registry, WriteOptions
+from earmark.kube import objects
 from earmark.kube.api import PatchType
 from earmark.kube.resources import BY_KIND
+from earmark.simulation.budgets import allows_nothing, fail_safe
 from earmark.simulation.errors import ScenarioError
 from earmark.simulation.observe import Request, request
 from earmark.simulation.scenario import Manifest
@@ -34,6 +38,10 @@ class ScenarioStore:
         ranks = {kind: rank for rank, kind in enumerate(_FIRST)}
         for manifest in sorted(manifests, key=lambda manifest: ranks.get(manifest.kind, len(_FIRST))):
             self.apply(manifest)
+        for manifest in manifests:
+            # Pods may come after the budgets that cover them.
+            if manifest.kind == "PodDisruptionBudget" and "status" in manifest.data:
+                self.apply(manifest)
 
     def apply(self, manifest: Manifest) -> None:
         """Create an object, or replace the spec (and the status where one is given) of the one that exists.
@@ -62,6 +70,11 @@ class ScenarioStore:
             ) from None
 
     def _set_status(self, manifest: Manifest, status: Any) -> None:
+        if manifest.kind == "PodDisruptionBudget":
+            budget = msgspec.convert(dict(manifest.data), objects.PodDisruptionBudget)
+            pods = (msgspec.convert(data, objects.Pod) for data in self._registry.all("Pod"))
+            if allows_nothing(budget, pods):
+                status = fail_safe(status)
         made = self._request("patch", manifest.kind, manifest.namespace, manifest.name, "status")
         with request(made):
             self._registry.patch(
