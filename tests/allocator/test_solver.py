@@ -6,12 +6,11 @@ import random
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
-from support.allocator_tasks import PlainSearch, tasks
 
 from earmark.dynamicresources.allocator import solve as solver
 from earmark.dynamicresources.allocator.integers import Choice, Expired, Landmine, Solution, Task, Wish
 from earmark.dynamicresources.allocator.solve import Statistics, solve
+from support.allocator_tasks import PlainSearch, tasks
 
 _RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
@@ -45,8 +44,8 @@ def test_the_first_solution_is_that_of_a_plain_search(task: Task) -> None:
 
 
 @settings(max_examples=600, deadline=None, suppress_health_check=_RELAXED)
-@given(tasks(landmines=False), st.just(None))
-def test_pruning_from_the_first_step_changes_nothing(task: Task, _: None) -> None:
+@given(tasks(landmines=False))
+def test_pruning_from_the_first_step_changes_nothing(task: Task) -> None:
     with pytest.MonkeyPatch.context() as patch:
         # Otherwise small problems end before look-ahead and memory begin.
         patch.setattr(solver, "_PATIENCE", 1)

@@ -34,7 +34,35 @@ class Bounds:
         self.task = task
         self.end = end
         self.share_index = share_index
+        self._cheapest: list[list[tuple[int, int]]] = []
         self.plain = not any(choice.admin for wish in task.wishes for choice in wish.choices)
+
+    def prepare_picks(self) -> None:
+        """Sort devices by what they take of each counter, for payable."""
+        task = self.task
+        for dim in range(len(task.available)):
+            amounts = [0] * task.devices
+            for device, charges in task.counters.items():
+                if not task.shareable >> device & 1:
+                    for other, amount in charges:
+                        if other == dim:
+                            amounts[device] = amount
+            order = sorted(range(task.devices), key=amounts.__getitem__)
+            self._cheapest.append([(1 << device, amounts[device]) for device in order])
+
+    def payable(self, candidates: int, left: int, cnt: State) -> bool:
+        """Whether the cheapest of the candidates can be paid for, counter by counter."""
+        for order, most in zip(self._cheapest, cnt, strict=True):
+            cost, missing = 0, left
+            for bit, amount in order:
+                if candidates & bit:
+                    cost += amount
+                    missing -= 1
+                    if not missing:
+                        break
+            if cost and cost > most:
+                return False
+        return True
 
     def narrowed(self, i: int, used: int, mine: int, con: State, cnt: State, loads: Loads) -> State | None:
         """Return the claim's constraint states without values that lead nowhere; None if the rest is hopeless."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from earmark.dynamicresources.allocator.bounds import Loads, State
 from earmark.dynamicresources.allocator.integers import Choice, Task
-from earmark.dynamicresources.allocator.symmetry import visible
+from earmark.dynamicresources.allocator.symmetry import value_blocks, visible
 
 Key = tuple[object, ...]
 
@@ -15,7 +15,9 @@ _PLENTY = -1
 class Memo:
     """Keys of failed states. Without landmines they leave out what no remaining wish can tell apart."""
 
-    def __init__(self, task: Task, share_index: dict[int, int], strict: list[int], mined: bool) -> None:
+    def __init__(
+        self, task: Task, share_index: dict[int, int], strict: list[int], bare: list[int], mined: bool
+    ) -> None:
         self.failed: dict[Key, int] = {}
         self.task = task
         self.share_index = share_index
@@ -43,6 +45,12 @@ class Memo:
             members[kind] = members.get(kind, 0) | 1 << device
         self.groups = [mask for mask in members.values() if mask.bit_count() > 1]
         self.grouped = sum(self.groups)
+        # Values that nothing has named yet can be swapped, so only how full each of them is matters.
+        blocks = None if mined or self.admin else value_blocks(task, bare)
+        self.blocks = [
+            (tuple((bare[masks.bit_length() - 1], masks.bit_count()) for masks in block), block)
+            for block in blocks or ()
+        ]
         self.charging = {device for device in share_index if device in task.counters or device in task.groups}
 
     def _add_demand(self, i: int) -> None:
@@ -84,7 +92,14 @@ class Memo:
             return (i, used, mine, con, cnt, grp, loads, placed)
         used &= self.seen[i]
         loose: object = used
-        if lo == 0 and not self.admin:
+        first = i == 0 or self.task.wishes[i - 1].claim != self.task.wishes[i].claim
+        if self.blocks and first:
+            loose = tuple(
+                sorted((kinds, *[(used & mask).bit_count() for mask in block]) for kinds, block in self.blocks)
+            )
+            # What look-ahead has taken from the states follows from the rest of the key.
+            con = ()
+        elif lo == 0 and not self.admin:
             loose = (used & ~self.grouped, *[(used & mask).bit_count() for mask in self.groups])
         return (
             i,

@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from earmark.dynamicresources.allocator.bounds import Bounds, Loads, State, allowed
 from earmark.dynamicresources.allocator.integers import Choice, ConstraintUse, Expired, Landmine, Solution, Task
 from earmark.dynamicresources.allocator.memo import Memo
-from earmark.dynamicresources.allocator.symmetry import device_classes, equal_neighbours
+from earmark.dynamicresources.allocator.symmetry import device_classes, equal_neighbours, visible
 
 _MAX_RESULTS = 32
 # The first steps run without look-ahead and memo: the median problem ends before they would pay.
@@ -62,6 +62,8 @@ def _recursion(depth: int) -> Iterator[None]:
 
 class _Search:
     def __init__(self, task: Task, expired: Callable[[], bool]) -> None:
+        if task.counters:
+            task = _binding_counters_only(task)
         self.task = task
         self.expired = expired
         self.steps = 0
@@ -104,11 +106,12 @@ class _Search:
 
     def _warm_up(self) -> None:
         """Turn on what costs something to set up."""
-        loose, strict = device_classes(self.task)
+        loose, strict, bare = device_classes(self.task)
         if not self.mined:
             self.classes = loose
             self.equal = equal_neighbours(self.task)
-        self.memo = Memo(self.task, self.share_index, strict, self.mined)
+        self.memo = Memo(self.task, self.share_index, strict, bare, self.mined)
+        self.bounds.prepare_picks()
 
     def _start(self, i: int, used: int, mine: int, con: State, cnt: State, grp: State, loads: Loads,
                placed: int, lo: int) -> int:  # fmt: skip
@@ -183,7 +186,10 @@ class _Search:
         if not self.mined:
             for use in choice.constraints:
                 candidates &= self._allowed(use, choice.number, con[use.slot], choice.mask)
-            if candidates.bit_count() < choice.num - count:
+            left = choice.num - count
+            if candidates.bit_count() < left:
+                return FAILED
+            if memo is not None and cnt and left > 1 and not self.bounds.payable(candidates, left, cnt):
                 return FAILED
         if memo is not None and count and choice.num - count > 1:
             key = memo.pick_key(i, choice, count, lo, used, mine, con, cnt, grp, loads, placed)
@@ -293,6 +299,35 @@ class _Search:
             self._warm_up()
         if self.steps % _CLOCK_EVERY == 0 and self.expired():
             raise Expired
+
+
+def _binding_counters_only(task: Task) -> Task:
+    """Leave out counters that all devices together could not use up.
+
+    The devices of mode All count too, also ones that a constraint will refuse: a counter's refusal comes before that.
+    """
+    choices = [choice for wish in task.wishes for choice in wish.choices]
+    if any(choice.admin for choice in choices):
+        # The same device may be charged more than once.
+        return task
+    reachable = 0
+    for choice in choices:
+        reachable |= visible(choice)
+    totals = [0] * len(task.available)
+    for device, charges in task.counters.items():
+        if reachable >> device & 1:
+            for dim, amount in charges:
+                totals[dim] += amount
+    binding = [dim for dim, total in enumerate(totals) if total > task.available[dim]]
+    if len(binding) == len(totals):
+        return task
+    place = {dim: index for index, dim in enumerate(binding)}
+    counters = {}
+    for device, charges in task.counters.items():
+        rest = tuple((place[dim], amount) for dim, amount in charges if dim in place)
+        if rest:
+            counters[device] = rest
+    return replace(task, counters=counters, available=tuple(task.available[dim] for dim in binding))
 
 
 def _first_landmine(task: Task) -> int:
