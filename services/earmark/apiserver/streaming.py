@@ -121,18 +121,20 @@ class WatchStream:
             # Read before the events are taken: a bookmark must not be newer than what was sent before it.
             visible = self._registry.visible_revision
             try:
-                lines = [self._line(event) for event in self._watch.take()]
+                events = self._watch.take()
+                lines = [self._line(event) for event in events]
             except StatusError as error:
                 await _send(send, b'{"type":"ERROR","object":' + _encode(error.body()) + b"}\n")
                 return
+            if events:
+                told = events[-1].revision
             left = ends - self._clock.monotonic()
             due = due or (left <= 0 and self._request.bookmarks)
             if due and (visible > told or initial) and (initial or not lines):
                 lines.append(self._bookmark(visible, initial=initial))
-                initial = False
+                initial, told = False, visible
             if lines:
                 await _send(send, b"".join(lines))
-                told = visible
             if left <= 0:
                 return
             changed = asyncio.ensure_future(self._watch.changed())

@@ -1,0 +1,288 @@
+"""The API over HTTP, request by request: what it answers to good and to bad ones."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from earmark.apiserver.app import ApiApplication
+from earmark.apiserver.faults import RequestMatch
+from support.apiserver_http import Response, application, ask
+from support.apiserver_registry import Cluster, claim, pod, resource_slice
+
+PODS = "/api/v1/namespaces/default/pods"
+NODES = "/api/v1/nodes"
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+@pytest.fixture
+async def app(cluster: Cluster) -> ApiApplication:
+    return application(cluster.registry, cluster.clock)
+
+
+async def test_every_request_needs_the_token(app: ApiApplication) -> None:
+    for path in (PODS, "/version", "/readyz", "/nope"):
+        refused = await ask(app, "GET", path, token="wrong")
+        assert (refused.status, refused.json["reason"]) == (401, "Unauthorized")
+    assert (await ask(app, "GET", PODS)).status == 200
+
+
+async def test_objects_are_made_read_changed_and_deleted(app: ApiApplication) -> None:
+    made = await ask(app, "POST", PODS, body=pod("a"))
+    assert (made.status, made.json["kind"], made.json["metadata"]["namespace"]) == (201, "Pod", "default")
+    read = await ask(app, "GET", f"{PODS}/a")
+    assert read.json == made.json
+    patch = {"headers": {"content-type": "application/merge-patch+json"}}
+    changed = await ask(app, "PATCH", f"{PODS}/a", body={"metadata": {"labels": {"x": "y"}}}, **patch)
+    assert changed.json["metadata"]["labels"] == {"x": "y"}
+    assert (await ask(app, "PUT", f"{PODS}/a", body=made.json)).status == 409
+    listed = await ask(app, "GET", "/api/v1/pods", query="labelSelector=x%3Dy")
+    assert (listed.json["kind"], [item["metadata"]["name"] for item in listed.json["items"]]) == ("PodList", ["a"])
+    gone = await ask(app, "DELETE", f"{PODS}/a")
+    assert (gone.status, gone.json["kind"]) == (200, "Pod")
+    assert (await ask(app, "GET", f"{PODS}/a")).json["details"] == {"name": "a", "kind": "pods"}
+
+
+async def test_a_deletion_that_is_done_answers_with_a_status(app: ApiApplication) -> None:
+    path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    uid = (await ask(app, "POST", path, body=claim("c"))).json["metadata"]["uid"]
+    gone = (await ask(app, "DELETE", f"{path}/c", body={"preconditions": {"uid": uid}})).json
+    assert (gone["status"], gone["details"]["uid"], gone["details"]["group"]) == ("Success", uid, "resource.k8s.io")
+
+
+async def test_binding(app: ApiApplication, cluster: Cluster) -> None:
+    await ask(app, "POST", PODS, body=pod("a"))
+    body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n1"}}
+    assert (await ask(app, "POST", f"{PODS}/a/binding", body=body)).status == 201
+    assert cluster.get("Pod", "a")["spec"]["nodeName"] == "n1"
+    assert (await ask(app, "POST", f"{PODS}/a/binding", body=body)).status == 409
+
+
+async def test_collections_can_be_deleted(app: ApiApplication, cluster: Cluster) -> None:
+    for name in ("a", "b"):
+        await ask(app, "POST", PODS, body=pod(name))
+    gone = await ask(app, "DELETE", PODS, query="fieldSelector=metadata.name%3Da")
+    assert [item["metadata"]["name"] for item in gone.json["items"]] == ["a"]
+    assert not cluster.exists("Pod", "a")
+    assert cluster.exists("Pod", "b")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "body", "headers", "status", "reason"),
+    [
+        ("GET", "/api/v1/nope", "", None, {}, 404, "NotFound"),
+        ("GET", "/apis/apps/v1/deployments", "", None, {}, 404, "NotFound"),
+        ("GET", "/api/v1/pods/a", "", None, {}, 404, "NotFound"),
+        ("GET", f"{PODS}/a/log", "", None, {}, 404, "NotFound"),
+        ("GET", f"{NODES}/n", "", None, {}, 404, "NotFound"),
+        ("BREW", PODS, "", None, {}, 405, "MethodNotAllowed"),
+        ("POST", "/api/v1/pods", "", pod("a"), {}, 405, "MethodNotAllowed"),
+        ("POST", f"{PODS}/a", "", pod("a"), {}, 405, "MethodNotAllowed"),
+        ("PUT", PODS, "", pod("a"), {}, 405, "MethodNotAllowed"),
+        ("POST", PODS, "", b"", {}, 400, "BadRequest"),
+        ("POST", PODS, "", b"{", {}, 400, "BadRequest"),
+        ("POST", PODS, "", b"[" * 100_000, {}, 400, "BadRequest"),
+        ("POST", PODS, "", b'{"a":"\xff"}', {}, 400, "BadRequest"),
+        ("POST", PODS, "", [], {}, 400, "BadRequest"),
+        ("POST", PODS, "", {"apiVersion": "v1", "kind": "Node"}, {}, 400, "BadRequest"),
+        ("POST", PODS, "", {"apiVersion": "v2", "kind": "Pod"}, {}, 400, "BadRequest"),
+        ("POST", PODS, "", {**pod("a"), "metadata": {"name": "a", "namespace": "x"}}, {}, 400, "BadRequest"),
+        ("POST", PODS, "", {**pod("a"), "metadata": {"name": "a", "resourceVersion": "3"}}, {}, 400, "BadRequest"),
+        ("POST", PODS, "", pod("a"), {"content-type": "text/plain"}, 415, "UnsupportedMediaType"),
+        ("PATCH", f"{PODS}/a", "", {}, {}, 415, "UnsupportedMediaType"),
+        ("POST", PODS, "", b" " * (3 * 1024 * 1024 + 1), {}, 413, "RequestEntityTooLarge"),
+        ("POST", PODS, "fieldValidation=Sure", pod("a"), {}, 422, "Invalid"),
+        ("POST", PODS, "dryRun=Some", pod("a"), {}, 422, "Invalid"),
+        ("POST", PODS, "fieldValidation=Strict", pod("a", nope=1), {}, 400, "BadRequest"),
+        ("GET", PODS, "limit=x", None, {}, 400, "BadRequest"),
+        ("GET", PODS, "watch=1&resourceVersion=x", None, {}, 400, "BadRequest"),
+        ("GET", PODS, "watch=1&resourceVersion=99999", None, {}, 410, "Expired"),
+        ("GET", PODS, "continue=x", None, {}, 400, "BadRequest"),
+        ("GET", PODS, "labelSelector=a%3Db%3Dc", None, {}, 400, "BadRequest"),
+        ("DELETE", f"{PODS}/a", "", {"kind": "Pod"}, {}, 400, "BadRequest"),
+        ("DELETE", f"{PODS}/a", "gracePeriodSeconds=soon", None, {}, 400, "BadRequest"),
+        ("GET", PODS, "&".join(f"a{number}=1" for number in range(200)), None, {}, 400, "BadRequest"),
+    ],
+)  # fmt: skip
+async def test_bad_requests_get_kubernetes_answers(
+    app: ApiApplication,
+    method: str,
+    path: str,
+    query: str,
+    body: Any,
+    headers: dict[str, str],
+    status: int,
+    reason: str,
+) -> None:
+    answer = await ask(app, method, path, query=query, body=body, headers=headers)
+    assert (answer.status, answer.json["reason"], answer.json["kind"]) == (status, reason, "Status")
+    assert answer.json["code"] == status
+    assert answer.json["message"]
+
+
+async def test_an_invalid_object_names_its_fields(app: ApiApplication) -> None:
+    answer = await ask(app, "POST", PODS, body=pod("a", restartPolicy="Maybe", containers=[]))
+    assert answer.status == 422
+    assert [cause["field"] for cause in answer.json["details"]["causes"]] == ["spec.containers", "spec.restartPolicy"]
+    assert answer.json["message"].startswith(
+        'Pod "a" is invalid: [spec.containers: Required value, spec.restartPolicy: '
+    )
+
+
+async def test_unknown_fields_are_warned_of(app: ApiApplication) -> None:
+    answer = await ask(app, "POST", PODS, body=pod("a", nope=1))
+    assert answer.status == 201
+    assert answer.headers["warning"] == '299 - "unknown field \\"spec.nope\\""'
+
+
+async def test_yaml_bodies_are_read(app: ApiApplication) -> None:
+    text = b"apiVersion: v1\nkind: Node\nmetadata: {name: n}\n"
+    assert (await ask(app, "POST", NODES, body=text, headers={"content-type": "application/yaml"})).status == 201
+
+
+async def test_core_events_and_events_are_the_same(app: ApiApplication) -> None:
+    event = {
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "reason": "R", "message": "m", "type": "Normal",
+        "involvedObject": {"kind": "Pod", "name": "a", "namespace": "default"}, "source": {"component": "test"},
+        "firstTimestamp": "2026-01-01T00:00:00Z", "count": 2,
+    }  # fmt: skip
+    path = "/api/v1/namespaces/default/events"
+    assert (await ask(app, "POST", path, body=event)).json["message"] == "m"
+    newer = (await ask(app, "GET", "/apis/events.k8s.io/v1/namespaces/default/events/e")).json
+    assert (newer["note"], newer["regarding"]["name"], newer["deprecatedCount"]) == ("m", "a", 2)
+    found = await ask(app, "GET", path, query="fieldSelector=involvedObject.name%3Da,involvedObject.kind%3DPod")
+    assert [item["message"] for item in found.json["items"]] == ["m"]
+    assert found.json["apiVersion"] == "v1"
+
+
+async def test_discovery_tells_what_is_served(app: ApiApplication) -> None:
+    groups = (await ask(app, "GET", "/apis")).json
+    assert "resource.k8s.io" in [group["name"] for group in groups["groups"]]
+    resources = (await ask(app, "GET", "/api/v1")).json["resources"]
+    assert {"pods", "pods/status", "pods/binding", "events"} <= {resource["name"] for resource in resources}
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+    aggregated = await ask(app, "GET", "/apis", headers={"accept": accept})
+    assert aggregated.headers["content-type"].endswith("v=v2;as=APIGroupDiscoveryList")
+    assert aggregated.json["kind"] == "APIGroupDiscoveryList"
+    assert (await ask(app, "GET", "/readyz")).body == b"ok"
+    assert (await ask(app, "GET", "/version")).json["major"] == "1"
+
+
+async def test_tables_show_columns(app: ApiApplication) -> None:
+    await ask(app, "POST", PODS, body=pod("a", nodeName="n1"))
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+    table = (await ask(app, "GET", PODS, headers={"accept": accept})).json
+    assert table["kind"] == "Table"
+    cells = dict(zip([column["name"] for column in table["columnDefinitions"]], table["rows"][0]["cells"], strict=True))
+    assert (cells["Name"], cells["Ready"], cells["Status"], cells["Age"], cells["Node"]) == (
+        "a", "0/1", "Pending", "0s", "n1",
+    )  # fmt: skip
+    assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+
+
+async def test_injected_faults_are_answered(app: ApiApplication, cluster: Cluster) -> None:
+    cluster.registry.faults.fail(RequestMatch("create", "Pod", "a"), times=1, status=500)
+    assert (await ask(app, "POST", PODS, body=pod("a"))).status == 500
+    assert (await ask(app, "POST", PODS, body=pod("a"))).status == 201
+    cluster.registry.faults.lose(RequestMatch("delete", "Pod"), times=1, done=True)
+    assert (await ask(app, "DELETE", f"{PODS}/a")).status == 503
+    assert not cluster.exists("Pod", "a")
+
+
+# --- whatever is sent ------------------------------------------------------------------------------------------------
+
+SEEDS = [
+    pod("a", priorityClassName="x", tolerations=[{"key": "a", "operator": "Exists"}], nodeSelector={"a": "b"}),
+    claim("c", selectors=[{"cel": {"expression": "true"}}], capacity={"requests": {"memory": "1Gi"}}),
+    resource_slice("s", devices=[{"name": "d", "attributes": {"a": {"int": 1}}, "capacity": {"m": {"value": "1"}},
+                                  "taints": [{"key": "k", "effect": "NoSchedule"}]}]),
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "1"}},
+     "spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}},
+    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "p"}, "value": 3},
+    {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"},
+     "spec": {"minAvailable": "50%", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}}},
+    {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}, "type": "Normal", "reason": "r",
+     "eventTime": "2026-01-01T00:00:00Z", "regarding": {"kind": "Pod"}},
+    {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": {"name": "r"},
+     "spec": {"taint": {"key": "k", "effect": "None"}, "deviceSelector": {"driver": "d"}}},
+    {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}, "spec": {"leaseTransitions": 1}},
+    {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "g"},
+     "spec": {"selectors": [{"cel": {"expression": "x"}}], "config": [{"opaque": {"driver": "d", "parameters": {}}}]}},
+]  # fmt: skip
+COLLECTIONS = {
+    "Pod": PODS, "Node": NODES, "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+    "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+    "Event": "/apis/events.k8s.io/v1/namespaces/default/events",
+    "DeviceTaintRule": "/apis/resource.k8s.io/v1/devicetaintrules",
+    "Lease": "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+    "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
+}  # fmt: skip
+JUNK: list[Any] = [
+    None, True, 0, -1, 2**31, 2**63, 2**70, 1e308, 1.5, "", "a", "A b", "é" * 300, "\u0000", "1Gi", "-1", "1e999999",
+    "9" * 5000, [], {}, [None], [[]], {"": None}, {"$patch": "delete"}, ["a", "a"], {"a": {"b": {}}},
+    "2026-01-01T00:00:00Z",
+]  # fmt: skip
+
+
+def mutated(rng: random.Random, value: Any) -> Any:
+    """Return the value with something wrong in it."""
+    if rng.random() < 0.15:
+        return rng.choice(JUNK)
+    if isinstance(value, dict):
+        result = {key: (mutated(rng, item) if rng.random() < 0.4 else item) for key, item in value.items()}
+        if rng.random() < 0.15 and result:
+            result.pop(rng.choice(sorted(result)))
+        if rng.random() < 0.1:
+            result[rng.choice(["spec", "status", "metadata", "name", "x", "$patch", "finalizers"])] = rng.choice(JUNK)
+        return result
+    if isinstance(value, list):
+        items = [mutated(rng, item) if rng.random() < 0.4 else item for item in value]
+        return items * rng.choice([0, 1, 1, 1, 2])
+    return value
+
+
+async def fuzzed(app: ApiApplication, rng: random.Random) -> Response:
+    seed = rng.choice(SEEDS)
+    collection = COLLECTIONS[seed["kind"]]
+    name = seed["metadata"]["name"]
+    body: Any = mutated(rng, seed)
+    method = rng.choice(["POST", "POST", "PUT", "PATCH", "PATCH", "DELETE", "GET"])
+    path = collection if method == "POST" else f"{collection}/{name}"
+    path += rng.choice(["", "", "", "", "/status", "/binding", "/%00", "//", "/x/y"])
+    headers = {}
+    if method == "PATCH":
+        headers["content-type"] = rng.choice(
+            ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"]
+        )
+        if "json-patch" in headers["content-type"]:
+            where = rng.choice(["", "/spec", "/metadata", "/metadata/name", "/status/x", "/spec/containers/0", "/a/-"])
+            body = [{"op": rng.choice(["add", "remove", "replace", "test", "move", "copy", "?"]), "path": where,
+                     "value": rng.choice(JUNK), "from": rng.choice(["/spec", "/metadata", "", 3])}]  # fmt: skip
+    elif method == "DELETE":
+        body = rng.choice([None, {"gracePeriodSeconds": rng.choice(JUNK)}, {"preconditions": rng.choice(JUNK)}])
+    query = rng.choice(
+        ["", "", "", "limit=1", "limit=-1", "labelSelector=%00", "fieldSelector=a", "dryRun=All", "fieldValidation=Strict",
+         "resourceVersion=1&resourceVersionMatch=Exact", "continue=AAAA", "fieldValidation=%ff"]
+    )  # fmt: skip
+    return await ask(app, method, path, body=body, query=query, headers=headers)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whatever_is_sent_is_never_the_server_s_fault(app: ApiApplication, cluster: Cluster, seed: int) -> None:
+    rng = random.Random(seed)
+    cluster.create({"kind": "PriorityClass", "metadata": {"name": "x"}, "value": 1})
+    answered: dict[int, int] = {}
+    for _ in range(1000):
+        answer = await fuzzed(app, rng)
+        assert answer.status < 500, answer.body
+        assert isinstance(answer.json, dict)
+        answered[answer.status] = answered.get(answer.status, 0) + 1
+    assert {200, 201, 400, 404, 405, 422} <= set(answered)
