@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from earmark.cel.declarations import Function, Overload
 from earmark.cel.errors import Fault, SourceError
-from earmark.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
+from earmark.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode, walk
 from earmark.cel.types import (
     BOOL,
     BYTES,
@@ -64,6 +64,9 @@ def check(root: Node, declarations: Declarations) -> Type:
     result = checker.check(root)
     if checker.faults:
         raise SourceError(checker.faults)
+    for node in walk(root):
+        if node.type is not None:
+            node.type = checker.known.resolve(node.type, free_to_dyn=True)
     return checker.known.resolve(result, free_to_dyn=True)
 
 
@@ -237,14 +240,13 @@ class _Checker:
 
     # --- literals ----------------------------------------------------------------------------------------------------
 
-    def _join(self, node: Node, before: Type | None, found: Type) -> Type:
-        """The type of elements so far; literals must be of one type."""
+    def _join(self, before: Type | None, found: Type) -> Type:
+        """The type of elements so far. Mixed ones are dyn here; the validators refuse them outside of format()."""
         if before is None:
             return found
         if self.known.assign([before], [found]):
             return more_general(before, found)
-        self._mismatch(node, before, found)
-        return ERROR
+        return DYN
 
     def _optional(self, node: Node, found: Type) -> Type:
         inner, is_optional = unwrapped(found)
@@ -258,18 +260,18 @@ class _Checker:
             found = self.check(one)
             if index in node.optional:
                 found = self._optional(one, found)
-            element = self._join(one, element, found)
+            element = self._join(element, found)
         return list_of(self._fresh() if element is None else element)
 
     def _map(self, node: MapNode) -> Type:
         key_type: Type | None = None
         value_type: Type | None = None
         for key, value, optional in node.entries:
-            key_type = self._join(key, key_type, self.check(key))
+            key_type = self._join(key_type, self.check(key))
             found = self.check(value)
             if optional:
                 found = self._optional(value, found)
-            value_type = self._join(value, value_type, found)
+            value_type = self._join(value_type, found)
         if key_type is None or value_type is None:
             return map_of(self._fresh(), self._fresh())
         return map_of(key_type, value_type)

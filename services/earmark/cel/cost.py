@@ -29,7 +29,7 @@ def call_cost(function: str, overload: str) -> Cost:
         function: the name.
         overload: the id of the only overload that the checker left, "" if there are several.
     """
-    for table, key in ((_BY_LIST_OVERLOAD, overload), (_BY_FUNCTION, function), (_BY_OVERLOAD, overload)):
+    for table, key in ((_BY_OVERLOAD_FIRST, overload), (_BY_FUNCTION, function), (_BY_OVERLOAD, overload)):
         found = table.get(key)
         if found is not None:
             return found
@@ -187,7 +187,10 @@ _ELEMENTS: Final = (
     "bytes",
 )
 
-_BY_LIST_OVERLOAD: Final[dict[str, Cost]] = {
+_BY_OVERLOAD_FIRST: Final[dict[str, Cost]] = {
+    "string_to_ip": _first,
+    "cidr_contains_ip_string": _contains_ip(with_text=True),
+    "cidr_contains_cidr_string": _contains_cidr(with_text=True),
     "list_slice": _new_list,
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
@@ -209,6 +212,8 @@ _BY_FUNCTION: Final[dict[str, Cost]] = {
     **dict.fromkeys(("find", "findAll"), _find),
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver"), _first),
     "validate": _validate,
+    "containsIP": _contains_ip(with_text=False),
+    "containsCIDR": _contains_cidr(with_text=False),
 }
 
 _BY_OVERLOAD: Final[dict[str, Cost]] = {
@@ -223,10 +228,4 @@ _BY_OVERLOAD: Final[dict[str, Cost]] = {
     **dict.fromkeys(("add_string", "add_bytes"), _both),
     **dict.fromkeys(("matches", "matches_string"), _matches),
     "contains_string": _contains,
-    # These are told apart by overload within one function.
-    "string_to_ip": _first,
-    "cidr_contains_ip_string": _contains_ip(with_text=True),
-    "cidr_contains_ip_ip": _contains_ip(with_text=False),
-    "cidr_contains_cidr_string": _contains_cidr(with_text=True),
-    "cidr_contains_cidr": _contains_cidr(with_text=False),
 }

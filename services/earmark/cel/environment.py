@@ -13,7 +13,7 @@ from earmark.cel.errors import CompileError, EvaluationAborted, SourceError, des
 from earmark.cel.frames import Frame, Run
 from earmark.cel.parser import parse
 from earmark.cel.planner import plan
-from earmark.cel.syntax import Node
+from earmark.cel.syntax import Node, children
 from earmark.cel.types import (
     BOOL,
     BYTES,
@@ -137,8 +137,6 @@ def _standard() -> Library:
 
 def _height(root: Node) -> int:
     """How many levels a tree has."""
-    from earmark.cel.validators import children
-
     height, level = 0, [root]
     while level:
         height += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -178,3 +179,31 @@ def copied(node: Node) -> Node:
             )
         case _:
             raise TypeError(f"unknown node {node!r}")
+
+
+def children(node: Node) -> list[Node]:
+    """The nodes right below a node."""
+    match node:
+        case Select():
+            return [node.operand]
+        case Call():
+            return ([] if node.target is None else [node.target]) + node.args
+        case ListNode():
+            return node.elements
+        case MapNode():
+            return [part for key, value, _ in node.entries for part in (key, value)]
+        case StructNode():
+            return [value for _, _, value, _ in node.fields]
+        case Comprehension():
+            return [node.iter_range, node.init, node.condition, node.step, node.result]
+        case _:
+            return []
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """All nodes of a tree, parents first."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))

@@ -8,7 +8,7 @@ from typing import Final
 from earmark.cel.errors import Fault
 from earmark.cel.formatting import problem, scan
 from earmark.cel.regex import Pattern, compile_pattern
-from earmark.cel.syntax import Call, Comprehension, ListNode, Literal, MapNode, Node, Select, StructNode
+from earmark.cel.syntax import Call, ListNode, Literal, MapNode, Node, children, walk
 from earmark.cel.temporal import parse_duration, parse_timestamp
 from earmark.cel.types import Type
 from earmark.cel.values import Failure
@@ -30,35 +30,8 @@ def validate(root: Node) -> list[Fault]:
     """The faults of a checked tree."""
     calls = [node for node in walk(root) if isinstance(node, Call)]
     faults = [fault for function in ("duration", "timestamp", "matches") for fault in _literals(calls, function)]
-    return faults + [fault for node in calls for fault in _format(node)]
-
-
-def children(node: Node) -> list[Node]:
-    """The nodes right below a node."""
-    match node:
-        case Select():
-            return [node.operand]
-        case Call():
-            return ([] if node.target is None else [node.target]) + node.args
-        case ListNode():
-            return node.elements
-        case MapNode():
-            return [part for key, value, _ in node.entries for part in (key, value)]
-        case StructNode():
-            return [value for _, _, value, _ in node.fields]
-        case Comprehension():
-            return [node.iter_range, node.init, node.condition, node.step, node.result]
-        case _:
-            return []
-
-
-def walk(root: Node) -> Iterator[Node]:
-    """All nodes of a tree, parents first."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(reversed(children(node)))
+    mixed = list(_mixed(root))
+    return faults + mixed + [fault for node in calls for fault in _format(node)]
 
 
 def _literals(calls: list[Call], function: str) -> Iterator[Fault]:
@@ -78,6 +51,38 @@ def _literals(calls: list[Call], function: str) -> Iterator[Fault]:
             valid = isinstance(compile_pattern(text), Pattern)
         if not valid:
             yield Fault(arg.offset, f"invalid {function} argument")
+
+
+def _mixed(root: Node) -> Iterator[Fault]:
+    """Lists and maps whose literals are of several types; format() takes them."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Call) and node.function == "format":
+            continue
+        stack.extend(children(node))
+        if isinstance(node, ListNode):
+            yield from _different(
+                [(one, index in node.optional) for index, one in enumerate(node.elements)], first=True
+            )
+        elif isinstance(node, MapNode):
+            yield from _different([(key, False) for key, _, _ in node.entries])
+            yield from _different([(value, optional) for _, value, optional in node.entries])
+
+
+def _different(parts: list[tuple[Node, bool]], first: bool = False) -> Iterator[Fault]:
+    """The parts whose type is not that of the first one (only one of them, if `first`)."""
+    wanted: Type | None = None
+    for node, optional in parts:
+        found = node.type
+        if found is not None and optional and found.params:
+            found = found.params[0]
+        if wanted is None:
+            wanted = found
+        elif found != wanted:
+            yield Fault(node.offset, f"expected type '{wanted}' but found '{found}'")
+            if first:
+                return
 
 
 def _format(node: Call) -> Iterator[Fault]:

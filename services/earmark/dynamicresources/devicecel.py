@@ -13,9 +13,8 @@ from typing import Any, Final
 from earmark.cel import CompileError, Environment, Outcome, Program
 from earmark.cel.declarations import QUANTITY
 from earmark.cel.semver import parse_semver
-from earmark.cel.syntax import Call, Ident, Literal, Node, Select
+from earmark.cel.syntax import Call, Ident, Literal, Node, Select, children
 from earmark.cel.types import BOOL, DYN, STRING, map_of, struct
-from earmark.cel.validators import children
 from earmark.cel.values import DefaultMap, MapValue, QuantityValue, go_name, type_name
 from earmark.kube.objects import Device, DeviceAttribute
 from earmark.kube.quantity import QuantityError, parse_quantity
