@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from earmark.claimcontroller.budgets import BudgetFailSafe
+from earmark.claimcontroller.budgetcontroller import BudgetFailSafe
 from earmark.claimcontroller.controller import ClaimController
 from earmark.claimcontroller.service import ClaimControllerService
 from earmark.claimcontroller.settings import ClaimControllerSettings
@@ -16,8 +16,9 @@ class ClaimControllerComponent:
     name = "claimcontroller"
 
     def __init__(self, settings: ClaimControllerSettings, env: Environment) -> None:
+        self._tasks = env.tasks
         self._controller = ClaimController(settings, env)
-        self._budgets = BudgetFailSafe(env, self._controller.pods) if settings.budget_fail_safe else None
+        self._budgets = BudgetFailSafe(env.api, env.clock, self._controller.pods) if settings.budget_fail_safe else None
         self._service = ClaimControllerService(self._controller, env.clock)
 
     def register(self, server: Server) -> None:
@@ -28,7 +29,7 @@ class ClaimControllerComponent:
         """Start the controller."""
         self._controller.start()
         if self._budgets is not None:
-            self._budgets.start()
+            self._budgets.start(self._tasks)
 
     def ready(self) -> bool:
         """Whether the controller has seen everything and works."""
