@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from earmark.dynamicresources.allocator import features as gates
 from earmark.dynamicresources.allocator.answers import Answers, Outcome, Query
 from earmark.dynamicresources.allocator.errors import AllocationError
+from earmark.dynamicresources.allocator.judge import CelJudge
 from earmark.dynamicresources.allocator.nodes import NodeFacts
 from earmark.dynamicresources.allocator.requests import Claim, read_claims
 from earmark.dynamicresources.allocator.selecting import Judge
@@ -33,7 +34,7 @@ class Allocator:
         self.features = frozenset(features)
         self.variant = gates.variant_for(self.features, channel)
         self._channel = channel
-        self._judge = judge if judge is not None else _cel_judge()
+        self._judge = judge if judge is not None else CelJudge()
         self._interner = interner if interner is not None and len(interner) < _MANY else Interner()
 
     def on(self, inventory: Inventory) -> Allocator:
@@ -100,9 +101,3 @@ class Problem:
     def fits_many(self, queries: Sequence[Query], *, expired: Callable[[], bool]) -> list[bool | AllocationError]:
         """Answer only yes or no for many nodes, as a dry run needs it; an error takes the answer's place."""
         return [self._answers.fits(node, ledgers, expired) for node, ledgers in queries]
-
-
-def _cel_judge() -> Judge:
-    from earmark.dynamicresources.allocator.judge import CelJudge
-
-    return CelJudge()

@@ -18,7 +18,10 @@ class Judge(Protocol):
         """
 
     def derive(self, expression: str, view: SliceView, position: int) -> DeviceAttribute | str | None:
-        """Return the value of a derived attribute, or the text of the error (upstream A5.13)."""
+        """Return the value of a derived attribute, or the text of the error (upstream A5.13).
+
+        The text begins with "compile: " if it concerns no device.
+        """
 
     def reads(self, expression: str) -> frozenset[str] | None:
         """Return the attributes and capacities that the expression can read, None if that cannot be told.

@@ -246,7 +246,7 @@ class _Builder:
             for device in bits(use.mines):
                 name = columns[use.slot].name
                 text = columns[use.slot].errors[alternative.derived[name], device]
-                error = DeviceError(f"evaluate derived attribute {name} on device ", f" failed: {text}")
+                error = _derive_error(name, text)
                 self.skeleton.derive_errors[number, use.slot, device] = error
         listed = tuple(bits(selected)) if alternative.all_devices else None
         return StaticChoice(
@@ -339,6 +339,12 @@ def _selector_error(place: str, text: str) -> DeviceError:
     if text.startswith("CEL compile error"):
         return WholeError(f"{place}: {text}", "")
     return DeviceError(f"{place} on device ", f": {text}")
+
+
+def _derive_error(name: str, text: str) -> DeviceError:
+    if text.startswith("compile: "):
+        return WholeError(f"compile derived attribute {name} failed: {text.removeprefix('compile: ')}", "")
+    return DeviceError(f"evaluate derived attribute {name} on device ", f" failed: {text}")
 
 
 class WholeError(DeviceError):
