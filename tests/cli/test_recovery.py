@@ -63,6 +63,7 @@ async def devices(api: HttpApi, pod: str) -> list[str]:
     ]
 
 
+@pytest.mark.kep("E51", "E100", "E101", "E102")
 @pytest.mark.parametrize(
     "killed", [("dynamicresources",), ("framework",), ("preemption", "claimcontroller"), ("apiserver",)]
 )

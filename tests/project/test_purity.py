@@ -7,7 +7,20 @@ from pathlib import Path
 
 # Modules that wait, call or compose: the shells around the cores. Whatever is not named here is a core.
 SHELLS = {
-    "framework": {"core", "remote", "hooks", "cycle", "component", "service", "__main__", "timing"},
+    "framework": {
+        "attempt",
+        "binding",
+        "component",
+        "core",
+        "hooks",
+        "loop",
+        "preempting",
+        "remote",
+        "service",
+        "sessions",
+        "wake_ups",
+        "__main__",
+    },
     "dynamicresources": {"settling", "postfilter", "binding", "caches", "events", "component", "service", "__main__"},
     "preemption": {"trace", "execute", "peers", "evaluate", "component", "service", "__main__"},
     "claimcontroller": {"controller", "component", "service", "__main__"},
