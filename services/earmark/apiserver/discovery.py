@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from earmark.apiserver import openapi
 from earmark.apiserver.routes import GROUPS
 from earmark.kube.resources import Resource
 
@@ -38,7 +39,7 @@ def document(path: str, accept: str) -> Document | None:
     if path in ("/api", "/apis") and (version := _aggregated(accept)):
         media = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
         return Document(_aggregated_document(path, version), media.encode())
-    body = _documents().get(path)
+    body = openapi.document(path) if path.startswith("/openapi/v3") else _documents().get(path)
     return None if body is None else Document(body)
 
 
