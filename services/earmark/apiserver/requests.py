@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from earmark.apiserver import errors
+from earmark.apiserver import errors, protobuf
 from earmark.apiserver.errors import StatusError
 from earmark.apiserver.registry import DeleteOptions, Registry, WriteOptions
 from earmark.kube.api import PatchType
@@ -69,12 +69,17 @@ def media_type(content_type: bytes) -> str:
 
 
 def read_body(body: bytes, content_type: str) -> Any:
-    """Read a body in JSON or YAML."""
+    """Read a body in JSON, YAML or Kubernetes' protobuf."""
+    if content_type in _JSON:
+        return _read_json(body)
     if content_type in _YAML:
         return _read_yaml(body)
-    if content_type not in _JSON:
-        raise errors.unsupported_media_type(("application/json", "application/yaml"))
-    return _read_json(body)
+    if content_type == protobuf.MEDIA_TYPE:
+        try:
+            return protobuf.decode(body)
+        except protobuf.ProtobufError as error:
+            raise errors.bad_request(f"the body of the request is not valid protobuf: {error}") from error
+    raise errors.unsupported_media_type(("application/json", "application/yaml", protobuf.MEDIA_TYPE))
 
 
 def _read_json(body: bytes) -> Any:

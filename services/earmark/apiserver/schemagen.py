@@ -2,6 +2,9 @@
 
 Run it as `python -m earmark.apiserver.schemagen` after an update of lightkube-models. The file is committed, so that
 the server neither imports a few hundred classes at its start nor changes its mind with a library's version.
+
+With the folders of the Go modules k8s.io/api and k8s.io/apimachinery as arguments it also writes protobuf.json: the
+field numbers by which Go clients encode the same types, read from the modules' generated.proto files.
 """
 
 from __future__ import annotations
@@ -117,11 +120,47 @@ def render() -> str:
     return json.dumps(generate(), indent=1, sort_keys=True) + "\n"
 
 
+_MESSAGE = re.compile(r"^message (\w+) \{(.*?)^\}", re.MULTILINE | re.DOTALL)
+_FIELD = re.compile(r"^\s*(?:optional|repeated|required|map)\s*(<[^>]*>|[\w.]+)\s+(\w+) = (\d+);", re.MULTILINE)
+
+
+def numbers(api: Path, machinery: Path) -> dict[str, dict[str, int | list[int]]]:
+    """Return the protobuf field numbers of all types of the schema.
+
+    A pair of numbers stands for a field of an embedded message, which JSON has beside the others. Raises ValueError for
+    a field that the modules do not know: they then belong to another release.
+    """
+    found: dict[str, dict[str, int | list[int]]] = {}
+    for name, info in generate()["types"].items():
+        module, message = name.split(".")
+        group, version = module.split("_")
+        folder = machinery / "pkg/apis/meta" if group == "meta" else api / group
+        text = (folder / version / "generated.proto").read_text(encoding="utf-8")
+        bodies = dict(_MESSAGE.findall(text))
+        fields: dict[str, int | list[int]] = {}
+        for inner_type, field, number in _FIELD.findall(bodies[message]):
+            if field in info["fields"]:
+                fields[field] = int(number)
+                continue
+            for _, embedded, inner in _FIELD.findall(bodies.get(inner_type, "")):
+                fields.setdefault(embedded, [int(number), int(inner)])
+        names = [field for field in info["fields"] if field not in ("apiVersion", "kind") or field in fields]
+        if missing := [field for field in names if field not in fields]:
+            raise ValueError(f"{name}: no numbers for {', '.join(missing)}")
+        found[name] = {field: fields[field] for field in names}
+    return found
+
+
 def main() -> None:
-    """Write schema.json beside this module."""
+    """Write schema.json, and protobuf.json where the modules are named, beside this module."""
     path = Path(__file__).with_name("schema.json")
     path.write_text(render(), encoding="utf-8")
     sys.stdout.write(f"{path.name}: {path.stat().st_size} bytes\n")
+    if len(sys.argv) == 3:
+        path = Path(__file__).with_name("protobuf.json")
+        found = numbers(Path(sys.argv[1]), Path(sys.argv[2]))
+        path.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        sys.stdout.write(f"{path.name}: {path.stat().st_size} bytes\n")
 
 
 if __name__ == "__main__":
