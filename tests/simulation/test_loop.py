@@ -71,3 +71,16 @@ def test_the_clock_knows_who_sleeps_until_when() -> None:
         assert clock.sleepers() == []
 
     run(main)
+
+
+def test_a_wait_for_the_rest_of_a_deadline_always_ends() -> None:
+    async def main(loop: SimulationLoop) -> None:
+        await asyncio.sleep(600.2)
+        deadline = loop.time() + 0.2
+        rounds = 0
+        while (left := deadline - loop.time()) > 0:
+            rounds += 1
+            assert rounds < 10
+            await asyncio.sleep(left)
+
+    run(main)

@@ -99,7 +99,8 @@ class Caches:
         """Wait until all of it has been seen, at most `seconds`; return whether it has."""
         deadline = self._clock.monotonic() + seconds
         while not (self.seen(pods, nodes) and (not pod_uid or self.has_pod(pod_uid, pod_version))):
-            left = deadline - self._clock.monotonic()
+            # To the nanosecond: a sum of fractions may be a hair behind the instant that is meant.
+            left = round(deadline - self._clock.monotonic(), 9)
             if left <= 0:
                 await self._look_for_quiet(pods, nodes)
                 return self.seen(pods, nodes) and (not pod_uid or self.has_pod(pod_uid, pod_version))

@@ -123,7 +123,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
     ) -> asyncio.TimerHandle:
         """Call back when the time is `when`, to the nanosecond; of one instant, in the order of the calls."""
         self._timers_made += 1
-        timer = _OrderedTimer(round(when, _DIGITS), callback, args, self, context, self._timers_made)
+        due = round(when, _DIGITS)
+        if due <= self._virtual_time < when:
+            # Who waits for less than a nanosecond waits for one: else a loop that waits for the rest of a deadline,
+            # which sums of fractions put a hair behind the instant, would never get there.
+            due = round(self._virtual_time + 10.0**-_DIGITS, _DIGITS)
+        timer = _OrderedTimer(due, callback, args, self, context, self._timers_made)
         heapq.heappush(self._scheduled, timer)
         # As BaseEventLoop.call_at does: a cancelled timer is counted, to be swept from the heap.
         timer._scheduled = True
