@@ -64,6 +64,68 @@ async def test_binding(app: ApiApplication, cluster: Cluster) -> None:
     assert (await ask(app, "POST", f"{PODS}/a/binding", body=body)).status == 409
 
 
+def budget(allowed: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}},
+        "status": {"disruptionsAllowed": allowed, "currentHealthy": 1, "desiredHealthy": 1},
+    }  # fmt: skip
+
+
+async def test_an_eviction_takes_from_the_budget(app: ApiApplication, cluster: Cluster) -> None:
+    made = cluster.create(budget(1))
+    cluster.patch("PodDisruptionBudget", "b", {"status": budget(1)["status"]}, "status")
+    assert made["metadata"]["generation"] == 1
+    for name in ("a", "b"):
+        data = pod(name, nodeName="n1")
+        data["metadata"]["labels"] = {"app": "x"}
+        cluster.create(data)
+        cluster.patch("Pod", name, {"status": {"phase": "Running"}}, "status")
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
+    assert (await ask(app, "POST", f"{PODS}/a/eviction", body=eviction)).status == 201
+    gone = cluster.get("Pod", "a")
+    assert "deletionTimestamp" in gone["metadata"]
+    assert [item["reason"] for item in gone["status"]["conditions"]] == ["EvictionByEvictionAPI"]
+    assert cluster.get("PodDisruptionBudget", "b")["status"]["disruptionsAllowed"] == 0
+    eviction["metadata"] = {"name": "b"}
+    refused = await ask(app, "POST", f"{PODS}/b/eviction", body=eviction)
+    assert (refused.status, refused.json["message"]) == (
+        429, "Cannot evict pod as it would violate the pod's disruption budget.",
+    )  # fmt: skip
+    assert "deletionTimestamp" not in cluster.get("Pod", "b")["metadata"]
+    # A plain deletion asks no budget.
+    assert (await ask(app, "DELETE", f"{PODS}/b")).status == 200
+
+
+async def test_protobuf_bodies_are_read(app: ApiApplication) -> None:
+    # What `kubectl create priorityclass low --value=-5 --description=d` sends.
+    meta = bytes([0x0A, 3]) + b"low" + bytes([0x12, 0, 0x1A, 0, 0x22, 0, 0x2A, 0, 0x32, 0, 0x38, 0, 0x42, 0])
+    raw = bytes([0x0A, len(meta)]) + meta + bytes([0x10, 0xFB] + [0xFF] * 8 + [1, 0x18, 0, 0x22, 1]) + b"d"
+    identity = bytes([0x0A, 20]) + b"scheduling.k8s.io/v1" + bytes([0x12, 13]) + b"PriorityClass"
+    body = (
+        b"k8s\0" + bytes([0x0A, len(identity)]) + identity + bytes([0x12, len(raw)]) + raw + bytes([0x1A, 0, 0x22, 0])
+    )
+    path, headers = COLLECTIONS["PriorityClass"], {"content-type": "application/vnd.kubernetes.protobuf"}
+    made = await ask(app, "POST", path, body=body, headers=headers)
+    assert (made.status, made.json["value"], made.json["description"]) == (201, -5, "d")
+    for length in range(len(body)):
+        assert (await ask(app, "POST", path, body=body[:length], headers=headers)).status in (400, 409, 422)
+
+
+async def test_openapi_describes_what_kubectl_patches_by(app: ApiApplication) -> None:
+    root = (await ask(app, "GET", "/openapi/v3")).json["paths"]
+    assert set(root) >= {"api/v1", "apis/resource.k8s.io/v1"}
+    core = (await ask(app, "GET", "/openapi/v3/api/v1")).json
+    spec = core["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"]
+    assert spec["containers"]["x-kubernetes-patch-merge-key"] == "name"
+    patch = core["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
+    assert "fieldValidation" in [parameter["name"] for parameter in patch["parameters"]]
+    for schema in core["components"]["schemas"].values():
+        for value in schema["properties"].values():
+            for reference in value.get("allOf", []):
+                assert reference["$ref"].rsplit("/", 1)[1] in core["components"]["schemas"]
+
+
 async def test_collections_can_be_deleted(app: ApiApplication, cluster: Cluster) -> None:
     for name in ("a", "b"):
         await ask(app, "POST", PODS, body=pod(name))

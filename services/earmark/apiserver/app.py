@@ -17,6 +17,7 @@ import msgspec
 from earmark.apiserver import discovery, errors, events, tables
 from earmark.apiserver.access import Guard
 from earmark.apiserver.errors import StatusError
+from earmark.apiserver.eviction import evict
 from earmark.apiserver.registry import Deleted, Registry
 from earmark.apiserver.requests import (
     LARGEST_BODY_BYTES,
@@ -169,7 +170,7 @@ class ApiApplication:
         registry, query = self._registry, call.query
         form = tables.wanted(call.accept, query.text("includeObject"))
         if target.name and not query.flag("watch"):
-            if target.subresource == "binding":
+            if target.subresource in ("binding", "eviction"):
                 raise errors.method_not_allowed(target.resource)
             await registry.faults.before(
                 self._clock, "get", target.resource.kind, target.name, target.subresource
@@ -232,6 +233,11 @@ class ApiApplication:
         await registry.faults.before(self._clock, "create", kind, name, target.subresource)
         if target.subresource == "binding":
             written = registry.bind(target.namespace, target.name, data, options)
+            await registry.durable(written.revision)
+            registry.faults.after("create", kind, name, target.subresource)
+            return _Answer(201, _encode(_success(None)))
+        if target.subresource == "eviction":
+            written = evict(registry, target.namespace, target.name, data, options)
             await registry.durable(written.revision)
             registry.faults.after("create", kind, name, target.subresource)
             return _Answer(201, _encode(_success(None)))

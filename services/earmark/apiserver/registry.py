@@ -6,12 +6,9 @@ ids are passed in. Every refusal is a StatusError.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,100 +17,24 @@ import msgspec
 from earmark.apiserver import errors
 from earmark.apiserver.errors import StatusError
 from earmark.apiserver.faults import Faults
-from earmark.apiserver.history import DEFAULT_LENGTH, Entry, History, RawEvent, Selection, Stored, Watch
+from earmark.apiserver.history import DEFAULT_LENGTH, RawEvent, Stored, Watch
+from earmark.apiserver.holdings import Holdings
 from earmark.apiserver.metadata import stamp_new, validate_metadata
 from earmark.apiserver.patches import json_patch, merge_patch, strategic_patch
+from earmark.apiserver.results import PLAIN_DELETE, PLAIN_WRITE, Deleted, DeleteOptions, Page, WriteOptions, Written
 from earmark.apiserver.schema import Schema, SchemaError, kubernetes
-from earmark.apiserver.storage import Change, Store
+from earmark.apiserver.selecting import parse_version, read_token, selection, write_token
+from earmark.apiserver.storage import Store
 from earmark.apiserver.strategies.base import Data, Strategy, validate_metadata_update
 from earmark.apiserver.strategies.table import strategies
 from earmark.kube.api import PatchType
 from earmark.kube.clock import Clock
-from earmark.kube.resources import BY_KIND, RESOURCES, Resource
-from earmark.kube.selectors import (
-    SelectorError,
-    field_selector_matches,
-    label_selector_matches,
-    parse_field_selector,
-    parse_label_selector,
-)
+from earmark.kube.resources import BY_KIND, Resource
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
-
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
-    """How a write is done: `dry_run` changes nothing, `strict` refuses unknown fields instead of dropping them."""
-
-    dry_run: bool = False
-    strict: bool = False
-    warnings: list[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
-    """How a deletion is done; `grace_seconds` None takes the object's own."""
-
-    uid: str = ""
-    resource_version: str = ""
-    grace_seconds: int | None = None
-    dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """The outcome of a write: the object's text, and the revision that must be durable before it is told."""
-
-    body: bytes
-    revision: int
-    created: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    """The outcome of a deletion: `removed` says whether the object is gone (else it is terminating)."""
-
-    body: bytes
-    revision: int
-    removed: bool
-    name: str
-    uid: str
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A part of a list: `continue_token` is empty on the last page."""
-
-    items: list[bytes]
-    revision: int
-    continue_token: str = ""
-    remaining: int = 0
-
-
-class _Table:
-    """The objects of one resource."""
-
-    def __init__(self, resource: Resource, compacted: int, history_length: int) -> None:
-        self.resource = resource
-        self.objects: dict[tuple[str, str], Stored] = {}
-        self.history = History(compacted, history_length)
-        self._keys: list[tuple[str, str]] | None = None
-
-    def put(self, stored: Stored) -> None:
-        key = (stored.namespace, stored.name)
-        if key not in self.objects:
-            self._keys = None
-        self.objects[key] = stored
-
-    def remove(self, key: tuple[str, str]) -> None:
-        del self.objects[key]
-        self._keys = None
-
-    def sorted_keys(self) -> list[tuple[str, str]]:
-        if self._keys is None:
-            self._keys = sorted(self.objects)
-        return self._keys
+__all__ = ["DeleteOptions", "Deleted", "Page", "Registry", "WriteOptions", "Written", "time_text"]
 
 
 class Registry:
@@ -140,15 +61,8 @@ class Registry:
         self._below = below
         self._strategies: dict[str, Strategy] = strategies()
         self._store = store
-        self._revision, records = store.load()
-        self._visible = self._revision
-        self._pending: deque[tuple[_Table, Entry]] = deque()
-        self._tables = {
-            resource.kind: _Table(resource, self._revision, history_length) for resource in RESOURCES
-        }  # fmt: skip
-        for record in records:
-            self._tables[record.kind].put(Stored(record.namespace, record.name, record.revision, record.body))
-        store.on_durable(self._publish)
+        self._held = Holdings(store, history_length)
+        self._tables = self._held.tables
         self._bootstrap()
 
     # --- state -------------------------------------------------------------------------------------------------------
@@ -156,12 +70,12 @@ class Registry:
     @property
     def revision(self) -> int:
         """The newest revision, durable or not."""
-        return self._revision
+        return self._held.revision
 
     @property
     def visible_revision(self) -> int:
         """The newest durable revision."""
-        return self._visible
+        return self._held.visible
 
     def durable(self, revision: int) -> Awaitable[None]:
         """Return an awaitable that ends once a revision is durable."""
@@ -228,25 +142,25 @@ class Registry:
         misses nothing.
         """
         table = self._tables[resource.kind]
-        selection = self._selection(resource, namespace, label_selector, field_selector)
+        selects = selection(self._strategies[resource.kind], namespace, label_selector, field_selector)
         keys = table.sorted_keys()
-        revision, start = self._revision, 0
+        revision, start = self._held.revision, 0
         if continue_token:
-            revision, after = _read_token(continue_token)
-            if revision > self._revision or revision < table.history.compacted:
+            revision, after = read_token(continue_token)
+            if revision > self._held.revision or revision < table.history.compacted:
                 raise errors.expired(revision, table.history.compacted)
             start = bisect_right(keys, after)
         items: list[bytes] = []
         last = ("", "")
         for index in range(start, len(keys)):
             stored = table.objects[keys[index]]
-            if selection is not None and not selection(stored):
+            if selects is not None and not selects(stored):
                 continue
             if limit and len(items) == limit:
                 rest = sum(
-                    1 for key in keys[index:] if selection is None or selection(table.objects[key])
+                    1 for key in keys[index:] if selects is None or selects(table.objects[key])
                 )  # fmt: skip
-                return Page(items, revision, _write_token(revision, last), rest)
+                return Page(items, revision, write_token(revision, last), rest)
             items.append(stored.body)
             last = keys[index]
         return Page(items, revision)
@@ -266,67 +180,23 @@ class Registry:
         forgotten, or that this store never had, is 410.
         """
         table = self._tables[resource.kind]
-        selection = self._selection(resource, namespace, label_selector, field_selector)
+        selects = selection(self._strategies[resource.kind], namespace, label_selector, field_selector)
         initial: list[RawEvent] = []
         if resource_version in ("", "0"):
-            for stored in self._visible_objects(table):
-                if selection is None or selection(stored):
+            for stored in self._held.visible_objects(table):
+                if selects is None or selects(stored):
                     initial.append(RawEvent("ADDED", stored.revision, stored.body))
             position = table.history.end
         else:
             revision = parse_version(resource_version)
-            if revision > self._revision:
-                raise errors.expired(revision, self._revision)
+            if revision > self._held.revision:
+                raise errors.expired(revision, self._held.revision)
             position = table.history.position_after(revision)
-        return Watch(table.history, position, selection, initial, lambda: self._visible)
-
-    def _visible_objects(self, table: _Table) -> Sequence[Stored]:
-        """Return the durable states: what is not durable yet is told by events."""
-        states: dict[tuple[str, str], Stored | None] = dict(table.objects)
-        for other, entry in reversed(self._pending):
-            if other is table:
-                states[(entry.newest.namespace, entry.newest.name)] = entry.before
-        return [state for key in sorted(states) if (state := states[key]) is not None]
-
-    def _selection(
-        self, resource: Resource, namespace: str, label_selector: str, field_selector: str
-    ) -> Selection | None:
-        try:
-            labels = parse_label_selector(label_selector) if label_selector else None
-            fields = parse_field_selector(field_selector) if field_selector else ()
-        except SelectorError as error:
-            raise errors.bad_request(str(error)) from error
-        strategy = self._strategies[resource.kind]
-        names = tuple(item for item in fields if item[0] in ("metadata.name", "metadata.namespace"))
-        others = tuple(item for item in fields if item not in names)
-        for name, _, _ in others:
-            if strategy.field({"metadata": {}}, name) is None:
-                raise errors.bad_request(f"field label not supported: {name}")
-        if not namespace and labels is None and not fields:
-            return None
-
-        def select(stored: Stored) -> bool:
-            if namespace and stored.namespace != namespace:
-                return False
-            # Names need no decoding, and are what most watches of one object ask for.
-            if names and not field_selector_matches(
-                names, lambda name: stored.name if name == "metadata.name" else stored.namespace
-            ):
-                return False
-            if labels is None and not others:
-                return True
-            data = _decode(stored.body)
-            if labels is not None and not label_selector_matches(labels, data["metadata"].get("labels", {})):
-                return False
-            return field_selector_matches(others, lambda name: strategy.field(data, name) or "")
-
-        return select
+        return Watch(table.history, position, selects, initial, lambda: self._held.visible)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def create(
-        self, resource: Resource, namespace: str, data: Any, options: WriteOptions = WriteOptions()
-    ) -> Written:  # fmt: skip
+    def create(self, resource: Resource, namespace: str, data: Any, options: WriteOptions = PLAIN_WRITE) -> Written:
         """Create an object."""
         strategy = self._strategies[resource.kind]
         data = self.read(resource, data, options)
@@ -357,7 +227,7 @@ class Registry:
         data: Any,
         *,
         subresource: str = "",
-        options: WriteOptions = WriteOptions(),
+        options: WriteOptions = PLAIN_WRITE,
     ) -> Written:
         """Replace an object, or its status."""
         stored = self.get(resource, namespace, name)
@@ -377,7 +247,7 @@ class Registry:
         patch_type: PatchType,
         *,
         subresource: str = "",
-        options: WriteOptions = WriteOptions(),
+        options: WriteOptions = PLAIN_WRITE,
     ) -> Written:
         """Change an object, or its status, by a patch."""
         stored = self.get(resource, namespace, name)
@@ -402,9 +272,7 @@ class Registry:
             raise
         return self._replace(resource, stored, new, subresource, options)
 
-    def bind(
-        self, namespace: str, name: str, data: Any, options: WriteOptions = WriteOptions()
-    ) -> Written:  # fmt: skip
+    def bind(self, namespace: str, name: str, data: Any, options: WriteOptions = PLAIN_WRITE) -> Written:
         """Bind a pod to the node of a Binding."""
         resource = BY_KIND["Pod"]
         binding = self.read_as("Binding", data, options)
@@ -437,9 +305,7 @@ class Registry:
         )  # fmt: skip
         return self._commit(resource, pod, stored, options)
 
-    def delete(
-        self, resource: Resource, namespace: str, name: str, options: DeleteOptions = DeleteOptions()
-    ) -> Deleted:  # fmt: skip
+    def delete(self, resource: Resource, namespace: str, name: str, options: DeleteOptions = PLAIN_DELETE) -> Deleted:
         """Delete an object: remove it, or mark it where a grace period or finalizers keep it."""
         stored = self.get(resource, namespace, name)
         data = _decode(stored.body)
@@ -600,7 +466,7 @@ class Registry:
         return self._commit(resource, new, stored, options)
 
     def _commit(self, resource: Resource, data: Data, before: Stored | None, options: WriteOptions) -> Written:
-        revision = self._revision + 1
+        revision = self._held.revision + 1
         meta = data["metadata"]
         # The version stands where Kubernetes has it, after the name.
         meta["resourceVersion"] = str(revision)
@@ -610,41 +476,21 @@ class Registry:
                 meta["resourceVersion"] = str(before.revision)
             else:
                 del meta["resourceVersion"]
-            return Written(_encode(data), self._revision)
-        self._revision = revision
-        stored = Stored(meta.get("namespace", ""), meta["name"], revision, body)
-        table = self._tables[resource.kind]
-        table.put(stored)
-        self._append(table, Entry(revision, before, stored), body)
+            return Written(_encode(data), self._held.revision)
+        self._held.put(resource.kind, Stored(meta.get("namespace", ""), meta["name"], revision, body), before)
         return Written(body, revision)
 
     def _remove(self, resource: Resource, stored: Stored, data: Data, dry_run: bool) -> Deleted:
         uid = data["metadata"]["uid"]
         if dry_run:
-            return Deleted(stored.body, self._revision, True, stored.name, uid)
-        self._revision += 1
-        revision = self._revision
+            return Deleted(stored.body, self._held.revision, True, stored.name, uid)
+        revision = self._held.revision + 1
         data["metadata"]["resourceVersion"] = str(revision)
         gone = Stored(stored.namespace, stored.name, revision, _encode(data))
-        table = self._tables[resource.kind]
-        table.remove((stored.namespace, stored.name))
-        self._append(table, Entry(revision, stored, None, gone), None)
+        self._held.remove(resource.kind, stored, gone)
         if stored.namespace:
             self._finish_namespace(stored.namespace)
-        return Deleted(gone.body, self._revision, True, stored.name, uid)
-
-    def _append(self, table: _Table, entry: Entry, body: bytes | None) -> None:
-        self._pending.append((table, entry))
-        state = entry.newest
-        self._store.append(Change(table.resource.kind, state.namespace, state.name, entry.revision, body))
-
-    def _publish(self, revision: int) -> None:
-        """Show watchers what has become durable."""
-        self._visible = max(self._visible, revision)
-        pending = self._pending
-        while pending and pending[0][1].revision <= revision:
-            table, entry = pending.popleft()
-            table.history.append(entry)
+        return Deleted(gone.body, self._held.revision, True, stored.name, uid)
 
     # --- namespaces --------------------------------------------------------------------------------------------------
 
@@ -655,7 +501,7 @@ class Registry:
         if "deletionTimestamp" not in meta:
             meta["deletionTimestamp"] = time_text(self.now())
             data["status"] = {**data.get("status", {}), "phase": "Terminating"}
-            self._commit(resource, data, stored, WriteOptions())
+            self._commit(resource, data, stored, PLAIN_WRITE)
         for kind, table in self._tables.items():
             if BY_KIND[kind].namespaced:
                 for namespace, name in [key for key in table.sorted_keys() if key[0] == stored.name]:
@@ -663,7 +509,7 @@ class Registry:
         self._finish_namespace(stored.name)
         left = self._tables["Namespace"].objects.get(("", stored.name))
         body = stored.body if left is None else left.body
-        return Deleted(body, self._revision, left is None, stored.name, meta["uid"])
+        return Deleted(body, self._held.revision, left is None, stored.name, meta["uid"])
 
     def _finish_namespace(self, name: str) -> None:
         home = self._tables["Namespace"].objects.get(("", name))
@@ -688,25 +534,3 @@ def _set_condition(status: Data, condition: Data) -> None:
 def time_text(moment: datetime) -> str:
     """Return a time as metadata has it: UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
-
-
-def parse_version(text: str) -> int:
-    """Read a resourceVersion; raises StatusError 400 for what is none."""
-    if not (text.isascii() and text.isdigit()) or len(text) > 20:
-        raise errors.bad_request(f"Invalid value: {text!r}: resourceVersion is not a number")
-    return int(text)
-
-
-def _write_token(revision: int, last: tuple[str, str]) -> str:
-    return base64.urlsafe_b64encode(_encode([revision, last[0], last[1]])).decode("ascii").rstrip("=")
-
-
-def _read_token(token: str) -> tuple[int, tuple[str, str]]:
-    try:
-        padded = token.encode("ascii") + b"=" * (-len(token) % 4)
-        revision, namespace, name = msgspec.json.decode(
-            base64.urlsafe_b64decode(padded), type=tuple[int, str, str]
-        )  # fmt: skip
-    except (ValueError, binascii.Error, msgspec.MsgspecError) as error:
-        raise errors.bad_request("continue key is not valid") from error
-    return revision, (namespace, name)

@@ -72,7 +72,7 @@ class HttpsServer:
             ws="none",
             lifespan="off",
             log_config=None,
-            log_level="warning",
+            log_level="error",
             access_log=False,
             server_header=False,
             ssl_certfile=str(identity.certificate),

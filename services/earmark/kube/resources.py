@@ -37,7 +37,7 @@ class Resource:
 RESOURCES: tuple[Resource, ...] = (
     Resource("", "v1", "namespaces", "Namespace", False, objects.Namespace, ("status",), ("ns",)),
     Resource("", "v1", "nodes", "Node", False, objects.Node, ("status",), ("no",)),
-    Resource("", "v1", "pods", "Pod", True, objects.Pod, ("status", "binding"), ("po",)),
+    Resource("", "v1", "pods", "Pod", True, objects.Pod, ("status", "binding", "eviction"), ("po",)),
     Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, objects.PriorityClass, (), ("pc",)),
     Resource("events.k8s.io", "v1", "events", "Event", True, objects.Event, (), ("ev",)),
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True, objects.PodDisruptionBudget,
