@@ -13,10 +13,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
 from earmark.cli.apply import read_manifests
 from earmark.cli.errors import BadInput, CommandError
+from earmark.cli.output import Terminal
 from earmark.cli.running import open_api, run
 from earmark.cli.settings import runtime_settings
 from earmark.cli.story import INCIDENT, SERVING, TRAINING, Moment, Story
@@ -27,7 +26,7 @@ from earmark.kube.apply import apply
 from earmark.kube.informer import Informer
 from earmark.kube.manifests import ManifestError
 from earmark.runtime.clock import SystemClock
-from earmark.runtime.process import RuntimeSettings
+from earmark.runtime.process import SERVICES, RuntimeSettings
 from earmark.runtime.supervisor import Notice, Supervisor, SupervisorError
 from earmark.runtime.tasks import ComponentTasks
 
@@ -75,15 +74,13 @@ class _Demo:
         self._config = config
         self._folder = folder
         self._as_json = as_json
-        self._console = Console(highlight=False, quiet=as_json)
+        self._console = Terminal(quiet=as_json)
         self._changed = asyncio.Event()
 
     async def play(self) -> int:
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        self._console.print(
-            "Starting apiserver, claimcontroller, nodes, dynamicresources, preemption and framework ..."
-        )
+        self._console.print(f"Starting {', '.join(SERVICES)} ...", soft_wrap=True)
         try:
             async with Supervisor(self._runtime, self._config, self._notice) as supervisor:
                 up = loop.time()
@@ -164,7 +161,8 @@ class _Demo:
 
     def _moment(self, moment: Moment) -> None:
         style = _STAGE_STYLES.get(moment.stage, "dim")
-        self._console.print(f"  {moment.at:6.2f} s  [{style}]{moment.stage or '·':<2}[/]  {moment.text}")
+        line = f"  {moment.at:6.2f} s  [{style}]{moment.stage or '·':<2}[/]  {moment.text}"
+        self._console.print(line, soft_wrap=True)
 
     def _report(self, story: Story, memory: dict[str, float], startup: float) -> int:
         failures = story.failures()
@@ -184,11 +182,10 @@ class _Demo:
         for failure in failures:
             self._console.print(f"[bold red]failed[/]  {failure}")
         if not failures:
-            self._console.print(
-                f"[bold green]ok[/]  {INCIDENT} got exactly the device that was held for it: {', '.join(story.held)}"
-            )
+            text = f"[bold green]ok[/]  {INCIDENT} got exactly the device that was held for it: {', '.join(story.held)}"
+            self._console.print(text, soft_wrap=True)
         used = ", ".join(f"{name} {mib:.0f}" for name, mib in memory.items())
-        self._console.print(f"[dim]memory in MiB: {used}[/]")
+        self._console.print(f"[dim]memory in MiB: {used}[/]", soft_wrap=True)
         return 1 if failures else 0
 
     def _picture(self, story: Story) -> None:

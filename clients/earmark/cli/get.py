@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from earmark.cli.output import Terminal
 from earmark.cli.running import open_api, run
 from earmark.client import EarmarkClient
 from earmark.kube import objects
@@ -38,7 +38,7 @@ def show(runtime: RuntimeSettings, what: str, namespace: str, as_json: bool) -> 
         table.add_column(column, overflow="fold")
     for row in listing.rows:
         table.add_row(*(", ".join(value) if isinstance(value, list) else value for value in row))
-    Console(highlight=False).print(table)
+    Terminal().print(table)
 
 
 async def _nodes(runtime: RuntimeSettings, namespace: str) -> Listing:

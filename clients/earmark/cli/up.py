@@ -7,9 +7,8 @@ import signal
 import sys
 from pathlib import Path
 
-from rich.console import Console
-
 from earmark.cli.errors import BadInput, CommandError
+from earmark.cli.output import Terminal
 from earmark.runtime.process import SERVICES, RuntimeSettings
 from earmark.runtime.supervisor import Notice, Supervisor, SupervisorError
 
@@ -23,8 +22,8 @@ def up(runtime: RuntimeSettings, config: Path | None) -> int:
 
 
 async def _up(runtime: RuntimeSettings, config: Path | None) -> int:
-    console = Console(highlight=False)
-    errors = Console(highlight=False, stderr=True)
+    console = Terminal()
+    errors = Terminal(stderr=True)
 
     def notify(notice: Notice) -> None:
         style = "yellow" if notice.warning else "dim"

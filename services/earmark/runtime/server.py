@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,9 @@ from earmark.runtime.telemetry import RpcTelemetry
 
 # The kernel's limit for the path of a Unix socket, less its closing zero.
 _MAX_SOCKET_PATH = 107
+
+# How often a service is asked whether it is ready.
+_ASK_SECONDS = 0.05
 
 
 class AddressError(ValueError):
@@ -110,9 +114,21 @@ def open_channel(address: str, telemetry: RpcTelemetry) -> grpc.aio.Channel:
 async def serving(address: str, timeout: float = 1.0) -> bool:
     """Ask health at an address whether its service is ready; False where nobody answers within `timeout` seconds."""
     async with grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS) as channel:
-        stub: Any = health_pb2_grpc.HealthStub(channel)
-        try:
-            answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=timeout)
-        except grpc.aio.AioRpcError:
-            return False
-        return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
+        return await _serving(channel, timeout)
+
+
+async def until_serving(address: str) -> None:
+    """Return when health at an address says that its service is ready. Waits without limit."""
+    # One channel: making one costs more than asking on it.
+    async with grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS) as channel:
+        while not await _serving(channel, 1.0):  # noqa: ASYNC110 - another process, it can only be asked
+            await asyncio.sleep(_ASK_SECONDS)
+
+
+async def _serving(channel: grpc.aio.Channel, timeout: float) -> bool:
+    stub: Any = health_pb2_grpc.HealthStub(channel)
+    try:
+        answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=timeout)
+    except grpc.aio.AioRpcError:
+        return False
+    return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)

@@ -19,7 +19,7 @@ from typing import Any
 
 from earmark.runtime.main import CONFIG_VARIABLE, SUPERVISED_VARIABLE
 from earmark.runtime.process import SERVICES, RuntimeSettings
-from earmark.runtime.server import serving
+from earmark.runtime.server import serving, until_serving
 
 # Others need the API before they can list anything.
 _FIRST = "apiserver"
@@ -134,7 +134,7 @@ class Supervisor:
     async def _until_ready(self, services: Sequence[_Service]) -> None:
         if not services or self._failed is None:
             return
-        waits = asyncio.gather(*(self._until_serving(service) for service in services))
+        waits = asyncio.gather(*(until_serving(self._runtime.address(service.name)) for service in services))
         try:
             watched: list[asyncio.Future[Any]] = [waits, self._failed]
             done, _ = await asyncio.wait(watched, timeout=self._ready_seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -151,11 +151,6 @@ class Supervisor:
             raise SupervisorError(
                 f"{names or 'services'} not ready after {self._ready_seconds:g} s{last}; logs: {self._runtime.log_dir}"
             )
-
-    async def _until_serving(self, service: _Service) -> None:
-        # Another process: it can only be asked.
-        while not await serving(self._runtime.address(service.name)):  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
 
     async def _keep(self, service: _Service) -> None:
         backoff = _FIRST_BACKOFF
