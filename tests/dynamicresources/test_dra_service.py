@@ -459,11 +459,18 @@ async def test_a_device_stays_taken_while_a_write_is_uncertain(scheduler: Schedu
     opened = await scheduler.pre_filter("p")
     assert (await scheduler.filter(opened.cycle_id)).code == UNSCHEDULABLE
     # The pod itself is not tried again before it is known what was written.
-    assert list((await scheduler.pre_filter("v")).status.reasons) == ["state not yet seen"]
+    opened = await scheduler.pre_filter("v")
+    assert list(opened.status.reasons) == ["resource claims of an earlier attempt are still being released"]
+    outcome = scheduler_plugin_pb2.CYCLE_OUTCOME_REJECTED_BY_PLUGIN
+    assert await scheduler.end("v", opened.cycle_id, outcome) == scheduler_plugin_pb2.SLEEP_VERDICT_SLEEP
     scheduler.world.registry.faults.delay(STATUS_PATCH, 0)
     await scheduler.world.clock.sleep(40)
     after = await scheduler.claim("v")
     assert after.status.reserved_for == ()
+    component = scheduler.component
+    assert component is not None
+    assert component.core.wake_ups.sleepers == ()
+    assert component.core.wake_ups.last_number > 0
     assert (await scheduler.pre_filter("v")).status.code == SUCCESS
 
 

@@ -15,6 +15,7 @@ from earmark.dynamicresources.core import Core
 from earmark.dynamicresources.cycles import Cycle
 from earmark.dynamicresources.events import Events
 from earmark.dynamicresources.facts import PodRef
+from earmark.dynamicresources.happened import CleanUpFinished
 from earmark.dynamicresources.reserving import ReservationText, release_in_flight
 from earmark.dynamicresources.settings import Settings
 from earmark.dynamicresources.state import Reservation, claim_seen
@@ -266,6 +267,7 @@ class Binder:
                 await self._clean_claim(pod, uid, deallocate=uid in allocates)
         finally:
             self._cleaning.pop(pod.uid, None)
+        self._core.commit((self._core.world.changed(), (CleanUpFinished(pod),)))
 
     async def _clean_claim(self, pod: PodRef, uid: str, *, deallocate: bool) -> None:
         claim = self._core.world.claim_by_uid(uid)

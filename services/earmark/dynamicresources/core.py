@@ -35,7 +35,7 @@ from earmark.dynamicresources.scoring import score
 from earmark.dynamicresources.settings import Settings
 from earmark.dynamicresources.solving import Solver
 from earmark.dynamicresources.state import Change, World
-from earmark.dynamicresources.statuses import STATE_NOT_SEEN, SUCCESS, Status, unresolvable, unschedulable
+from earmark.dynamicresources.statuses import CLEANING_UP, STATE_NOT_SEEN, SUCCESS, Status, unresolvable, unschedulable
 from earmark.dynamicresources.wakeups import WakeUpLog
 
 Listener = Callable[[World, tuple[Happened, ...]], None]
@@ -109,14 +109,20 @@ class Core:
         self.wake_ups.forget(ref.uid)
         return SUCCESS
 
-    def pre_filter(self, pod: PodFacts, *, not_seen: bool = False) -> Cycle:
-        """Open a cycle at the present revision. `not_seen`: the caches lack what the framework has; try again."""
+    def pre_filter(self, pod: PodFacts, *, not_seen: bool = False, cleaning: bool = False) -> Cycle:
+        """Open a cycle at the present revision.
+
+        not_seen: the caches lack what the framework has: the pod is tried again. cleaning: what an earlier attempt has
+        written is being taken back: the pod sleeps until that is done.
+        """
         # A pod has one attempt at a time: what an earlier one left open was lost with its caller.
         for cycle_id in [cycle.id for cycle in self._cycles.values() if cycle.pod.uid == pod.uid]:
             del self._cycles[cycle_id]
         self.wake_ups.forget(pod.uid)
         if not_seen:
             cycle = Cycle(self._new_id(), pod, self.world, unschedulable(STATE_NOT_SEEN), retry=True)
+        elif cleaning:
+            cycle = Cycle(self._new_id(), pod, self.world, unschedulable(CLEANING_UP))
         else:
             cycle = open_cycle(self._new_id(), self.world, pod, self._settings, self._solver)
         self._cycles[cycle.id] = cycle

@@ -69,6 +69,13 @@ class ReservationReleased:
 
 
 @dataclass(frozen=True, slots=True)
+class CleanUpFinished:
+    """What an earlier attempt of a pod had written is taken back: the pod may be tried again."""
+
+    pod: PodRef
+
+
+@dataclass(frozen=True, slots=True)
 class VictimClaimsForgotten:
     """Victim claims that will not come free: their victims were not deleted, or somebody else uses them (F15)."""
 
@@ -97,6 +104,7 @@ Happened = (
     | NominationRecorded
     | NominationEnded
     | ReservationReleased
+    | CleanUpFinished
     | VictimClaimsForgotten
     | DevicesChanged
     | PodChanged

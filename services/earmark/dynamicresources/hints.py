@@ -12,6 +12,7 @@ from earmark.dynamicresources.claims import UnresolvedClaim, claim_keys, resolve
 from earmark.dynamicresources.facts import PodFacts
 from earmark.dynamicresources.happened import (
     ClaimChanged,
+    CleanUpFinished,
     DevicesChanged,
     Happened,
     HoldReleased,
@@ -62,6 +63,8 @@ def hint(world: World, pod_uid: str, event: Happened, *, preemption: bool, resul
             return Hint.ACTIVATE if own and event.settled else Hint.SKIP
         case VictimClaimsForgotten():
             return _after_last_victim_claim(world, pod, tuple(item.node for item in event.claims))
+        case CleanUpFinished():
+            return Hint.QUEUE if event.pod.uid == pod_uid else Hint.SKIP
         case NominationEnded():
             return Hint.SKIP
 

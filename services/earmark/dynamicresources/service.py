@@ -278,16 +278,16 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
         session = await plugin.session(request.session, context)
         pods = await valid(context, lambda: number(request.pods_resource_version, "pods_resource_version"))
         nodes = await valid(context, lambda: number(request.nodes_resource_version, "nodes_resource_version"))
-        not_seen = False
+        not_seen = cleaning = False
         if session.scheduler:
             wait = plugin.settings.state_wait_seconds
             not_seen = not await plugin.caches.wait_seen(pods, nodes, "", 0, wait)
-            not_seen = not_seen or plugin.binder.cleaning(request.pod.pod.uid)
+            cleaning = plugin.binder.cleaning(request.pod.pod.uid)
         pod = await self._pod(session, request.pod, "pod", context, plugin.settings.state_wait_seconds)
         if pod is None:
             not_seen = True
             pod = convert.unknown_pod(convert.pod_ref(request.pod.pod), request.pod.priority)
-        cycle = session.core.pre_filter(pod, not_seen=not_seen)
+        cycle = session.core.pre_filter(pod, not_seen=not_seen, cleaning=cleaning)
         return scheduler_plugin_pb2.PreFilterResponse(
             status=convert.status_message(cycle.status), cycle_id=cycle.id, revision=cycle.world.revision
         )

@@ -17,6 +17,7 @@ WAITING_FOR_DEVICES = "waiting for devices being reclaimed"
 # F49, in the style of the sentence for terminating pods.
 STILL_DEALLOCATING = "not eligible due to resource claims on the nominated node still being deallocated."
 STATE_NOT_SEEN = "state not yet seen"
+CLEANING_UP = "resource claims of an earlier attempt are still being released"
 
 
 class Code(enum.IntEnum):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from earmark.dynamicresources.facts import PodRef
 from earmark.dynamicresources.happened import (
     ClaimChanged,
+    CleanUpFinished,
     DevicesChanged,
     Happened,
     HoldReleased,
@@ -52,6 +53,8 @@ def describe(event: Happened) -> tuple[str, str]:
             return "ClaimNomination/Settled", event.nomination.node
         case NominationEnded():
             return "ClaimNomination/End", event.nomination.node
+        case CleanUpFinished():
+            return "Reservation/CleanUp", event.pod.name
         case ReservationReleased():
             return "Reservation/Release", event.pod.name
         case VictimClaimsForgotten():
