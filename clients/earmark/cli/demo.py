@@ -51,14 +51,17 @@ def demo(config: Path | None, manifests: Path | None, as_json: bool) -> int:
             raise BadInput(f"{folder / name}: missing; --manifests wants a folder like examples/gpu-cluster")
     state = Path(tempfile.mkdtemp(prefix="earmark-demo-"))
     runtime = replace(runtime_settings(config, None), state_dir=str(state), addresses={}, kubeconfig="")
+    logs_are_wanted = False
     try:
-        status = run(_Demo(runtime, config, folder, as_json).play())
+        return run(_Demo(runtime, config, folder, as_json).play())
     except ManifestError as error:
         raise BadInput(str(error)) from error
     except CommandError as error:
+        logs_are_wanted = True
         raise type(error)(f"{error}; logs are kept in {runtime.log_dir}") from error
-    shutil.rmtree(state, ignore_errors=True)
-    return status
+    finally:
+        if not logs_are_wanted:
+            shutil.rmtree(state, ignore_errors=True)
 
 
 def _examples() -> Path:
