@@ -14,6 +14,7 @@ from earmark.cel.values import (
     Failure,
     ListBuilder,
     MapValue,
+    NativeMap,
     OptionalValue,
     Uint,
     go_name,
@@ -172,7 +173,7 @@ def _names(base: Run, names: tuple[str, ...]) -> Run:
         left = count
         for name in names:
             kind = value.__class__
-            if kind is MapValue:
+            if kind is NativeMap:
                 found = value.entries.get(name, MISSING)
             elif kind is OptionalValue or kind is Failure:
                 frame.cost -= left

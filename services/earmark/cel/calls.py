@@ -40,13 +40,15 @@ def call(function: Function, single: Overload | None, args: list[Run], cost: Cos
     """
     if function.singleton is not None:
         implementation = function.singleton
-        return _unary(implementation, args[0], cost) if len(args) == 1 else _binary(implementation, *args, cost)
+        if len(args) == 1:
+            return _unary(implementation, args[0], cost)
+        return _binary(implementation, args[0], args[1], cost)
     if single is None:
         return sequential_call(function.dispatch, args, cost)
     implementation = guarded(single)
     if single.sequential or len(args) > 2 or not args:
         return sequential_call(implementation, args, cost)
-    return _unary(implementation, args[0], cost) if len(args) == 1 else _binary(implementation, *args, cost)
+    return _unary(implementation, args[0], cost) if len(args) == 1 else _binary(implementation, args[0], args[1], cost)
 
 
 def guarded(overload: Overload) -> Implementation:
@@ -162,6 +164,7 @@ def equals(left: Run, right: Run, negated: bool = False) -> Run:
     def run(frame: Frame) -> Any:
         one = left(frame)
         other = right(frame)
+        result: Any
         if one.__class__ is Failure:
             result = one
         elif other.__class__ is Failure:

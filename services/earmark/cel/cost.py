@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from earmark.cel.errors import EvaluationAborted
+from earmark.cel.limits import Budget
 from earmark.cel.values import Failure, ListBuilder, MapValue, OpaqueValue, QuantityValue, size_of
 
 Cost = int | Callable[[tuple[Any, ...], Any], int]
@@ -100,20 +101,21 @@ def _in_list(args: tuple[Any, ...], _: Any) -> int:
 
 
 def _traversal(args: tuple[Any, ...], _: Any) -> int:
-    return traversal(args[0]) if args else 0
+    return traversal(args[0], Budget()) if args else 0
 
 
-def traversal(value: Any) -> int:
+def traversal(value: Any, budget: Budget) -> int:
     """What going through a value costs: elements 1 each, strings and bytes by their bytes."""
+    budget.spend(1)
     kind = value.__class__
     if kind is str:
         return int(len(value.encode("utf-8", "surrogatepass")) * _TRAVERSAL)
     if kind is bytes:
         return int(len(value) * _TRAVERSAL)
     if kind is tuple or kind is ListBuilder:
-        return sum(traversal(one) for one in value)
+        return sum(traversal(one, budget) for one in value)
     if isinstance(value, MapValue):
-        return sum(traversal(key) + traversal(value.find(key)) for key in value.keys())
+        return sum(traversal(key, budget) + traversal(value.find(key), budget) for key in value)
     return 1
 
 
@@ -135,7 +137,7 @@ def _contains_cidr(with_text: bool) -> Cost:
 
 
 def _validate(args: tuple[Any, ...], _: Any) -> int:
-    regex = getattr(args[0], "regex_size", None)
+    regex: int | None = getattr(args[0], "regex_size", None)
     if regex is None:
         return 1
     return math.ceil((1.0 + _kube_size(args[1])) * _TRAVERSAL) * math.ceil(regex * _REGEX)
@@ -146,7 +148,7 @@ def _new_list(_: tuple[Any, ...], result: Any) -> int:
 
 
 def _flatten(args: tuple[Any, ...], _: Any) -> int:
-    depth = 1
+    depth: Any = 1
     if len(args) == 2:
         depth = args[1]
         if depth.__class__ is Failure:

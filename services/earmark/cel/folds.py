@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from earmark.cel.frames import LAZY, Frame, Run
@@ -25,7 +24,7 @@ def fold(iter_range: Run, slots: tuple[int, int, int | None], condition: Run, st
         local = frame.locals
         local[accu] = LAZY
         if second is None:
-            values: Iterable[Any] = _single(ranged)
+            values = _single(ranged)
             if values.__class__ is Failure:
                 return values
             for value in values:
@@ -35,7 +34,7 @@ def fold(iter_range: Run, slots: tuple[int, int, int | None], condition: Run, st
                     break
                 local[accu] = step(frame)
         else:
-            pairs: Iterable[Any] = _pairs(ranged)
+            pairs = _pairs(ranged)
             if pairs.__class__ is Failure:
                 return pairs
             for one, other in pairs:
@@ -56,13 +55,13 @@ def _single(ranged: Any) -> Any:
     if ranged.__class__ is tuple or ranged.__class__ is ListBuilder:
         return ranged
     if isinstance(ranged, MapValue):
-        return tuple(ranged.keys())
+        return tuple(ranged)
     return Failure(f"got '{go_name(ranged)}', expected iterable type")
 
 
 def _pairs(ranged: Any) -> Any:
     if isinstance(ranged, MapValue):
-        return tuple((key, ranged.find(key)) for key in ranged.keys())
+        return tuple((key, ranged.find(key)) for key in ranged)
     if ranged.__class__ is tuple or ranged.__class__ is ListBuilder:
         return tuple(enumerate(ranged))
     return Failure(f"unsupported comprehension range type: {go_name(ranged)}")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from earmark.cel.limits import joined, text_bound
 from earmark.cel.text import go_quote
 from earmark.cel.values import Duration, Failure, ListBuilder, MapValue, Timestamp, TypeValue, Uint, type_name
 
@@ -51,7 +52,7 @@ def scan(text: str, count: int, render: Callable[[int, str, int | None], str]) -
         ValueError: with upstream's text.
     """
     parts: list[str] = []
-    at, index = 0, 0
+    at, index, length = 0, 0, 0
     while at < len(text):
         if text[at] != "%":
             end = text.find("%", at)
@@ -72,6 +73,8 @@ def scan(text: str, count: int, render: Callable[[int, str, int | None], str]) -
             parts.append(render(index, letter, precision))
         except _FormatProblem as problem:
             raise ValueError(f"error during formatting: {problem}") from problem
+        length += len(parts[-1])
+        text_bound(length)
         index += 1
     return "".join(parts)
 
@@ -84,9 +87,8 @@ def _clause(text: str, at: int) -> tuple[str, int | None, int]:
     precision: int | None = None
     if match[1] is not None:
         if not match[1]:
-            raise ValueError(
-                f'{start}error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
-            )
+            problem = 'error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
+            raise ValueError(f"{start}error while parsing precision: {problem}")
         precision = min(int(match[1][:9]), _MAX_PRECISION)
     letter = match[2]
     if letter not in "sdfebxXo":
@@ -165,7 +167,7 @@ def _unusual(value: float) -> str:
 def _string(value: Any) -> str:
     kind = value.__class__
     if kind is tuple or kind is ListBuilder:
-        return "[" + ", ".join(_quoted(one, _member(one)) for one in value) + "]"
+        return "[" + joined((_quoted(one, _member(one)) for one in value), ", ") + "]"
     if isinstance(value, MapValue):
         return _map(value)
     if value is None:
@@ -217,11 +219,11 @@ def _quoted(value: Any, text: str) -> str:
 
 def _map(value: MapValue) -> str:
     pairs = []
-    for key in value.keys():
+    for key in value:
         if key.__class__ not in (str, bool, int, Uint):
             raise _FormatProblem(f"no formatting function for map key of type {type_name(key)}")
         shown_key = _quoted(key, _plain(key))
         member = value.find(key)
         pairs.append((shown_key, _quoted(member, _member(member))))
     pairs.sort(key=lambda pair: pair[0])
-    return "{" + ", ".join(f"{key}:{member}" for key, member in pairs) + "}"
+    return "{" + joined((f"{key}:{member}" for key, member in pairs), ", ") + "}"

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from earmark.cel.errors import EvaluationAborted
+from earmark.cel.limits import COST_EXCEEDED
 
 Run = Callable[["Frame"], Any]
 
-COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 # A local variable whose value is computed when it is first read.
 LAZY: Final = object()
 

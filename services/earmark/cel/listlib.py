@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cmp_to_key
 from typing import Any, Final
 
 from earmark.cel.declarations import Library
+from earmark.cel.limits import Budget, element_bound
 from earmark.cel.macros import MAP_INSERT
-from earmark.cel.stdlib import add, contained
+from earmark.cel.stdlib import add, contained, unsupported
 from earmark.cel.values import (
     ABSENT,
     COMPARABLE,
@@ -29,8 +30,6 @@ from earmark.cel.values import (
     type_name,
 )
 
-# The cost limit allows a million elements; this keeps memory small before the cost of a range is counted.
-_MAX_RANGE: Final = 1_000_000
 _SUMMABLE: Final[tuple[tuple[str, Any], ...]] = (
     ("int", 0),
     ("uint", Uint(0)),
@@ -109,7 +108,8 @@ def _includes(target: Any, value: Any) -> Any:
 def _range(size: int) -> Any:
     if size < 0:
         return Failure(f"lists.range: size must be non-negative, got {size}")
-    return tuple(range(min(size, _MAX_RANGE)))
+    element_bound(size)
+    return tuple(range(size))
 
 
 def _slice(elements: Any, start: int, end: int) -> Any:
@@ -126,25 +126,31 @@ def _flatten(elements: Any, depth: int = 1) -> Any:
     if depth < 0:
         return Failure("level must be non-negative")
     flat: list[Any] = []
+    budget = Budget()
     # An explicit stack: lists may be nested as deep as expressions.
-    stack = [(iter(elements), depth)]
+    stack: list[tuple[Iterator[Any], int]] = [(iter(elements), depth)]
     while stack:
         iterator, left = stack[-1]
-        one = next(iterator, MISSING)
+        one: Any = next(iterator, MISSING)
         if one is MISSING:
             stack.pop()
         elif left > 0 and _is_list(one):
             stack.append((iter(one), left - 1))
         else:
             flat.append(one)
+        budget.spend(1)
     return tuple(flat)
 
 
 def _sort(elements: Any) -> Any:
-    return _sort_by(elements, elements)
+    return _sorted(elements, elements) if _is_list(elements) else unsupported("sort", elements)
 
 
 def _sort_by(elements: Any, keys: Any) -> Any:
+    return _sorted(elements, keys) if _is_list(elements) else unsupported("@sortByAssociatedKeys", elements)
+
+
+def _sorted(elements: Any, keys: Any) -> Any:
     if len(elements) != len(keys):
         return Failure(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got "
@@ -152,6 +158,8 @@ def _sort_by(elements: Any, keys: Any) -> Any:
         )
     if not elements:
         return elements
+    # Sorting costs the square of the size; the order of the checks does not matter to who is over the limit.
+    element_bound(2 * len(keys) ** 2)
     if keys[0].__class__ not in COMPARABLE:
         return Failure("list elements must be comparable")
     name = type_name(keys[0])
@@ -167,6 +175,7 @@ def _order(one: Any, other: Any) -> int:
 
 
 def _distinct(elements: Any) -> Any:
+    element_bound(2 * len(elements) ** 2)
     unique: list[Any] = []
     for index, one in enumerate(elements):
         # Upstream does not compare an element with the unique one of the same index.
@@ -179,13 +188,12 @@ def _distinct(elements: Any) -> Any:
 
 
 def _contains_all(elements: Any, others: Any) -> Any:
-    for one in others:
-        if contained(one, elements) is not True:
-            return False
-    return True
+    element_bound(len(elements) * len(others))
+    return all(contained(one, elements) is True for one in others)
 
 
 def _intersects(elements: Any, others: Any) -> Any:
+    element_bound(len(elements) * len(others))
     return any(contained(one, others) is True for one in elements)
 
 
@@ -205,8 +213,6 @@ def _is_zero(value: Any) -> bool:
     if kind is Timestamp:
         # Go's zero time is year 1.
         return bool(value.nanos == -62135596800 * 1_000_000_000)
-    if kind is OptionalValue:
-        return not value.value
     if kind in (bool, int, Uint, float, str, bytes):
         return not value
     return (_is_list(value) or isinstance(value, MapValue)) and len(value) == 0
@@ -239,7 +245,7 @@ def _insert(target: MapValue, key: Any, value: Any) -> Any:
 
 def _insert_all(target: MapValue, update: MapValue) -> Any:
     result: Any = target
-    for key in update.keys():
+    for key in update:
         result = _insert(result, key, update.find(key))
         if result.__class__ is Failure:
             return result
@@ -267,10 +273,10 @@ def declare(library: Library) -> None:
     member("flatten", "list_flatten_int", "list<dyn>, int -> list<dyn>", _flatten)
     for kind in _ORDERED:
         name = _RUNTIME.get(kind, kind)
-        member("sort", f"list_{name}_sort", f"list<{kind}> -> list<{kind}>", _sort)
-        member(
-            "@sortByAssociatedKeys", f"list_{name}_sortByAssociatedKeys", f"list<T>, list<{kind}> -> list<T>", _sort_by
-        )
+        member("sort", f"list_{name}_sort", f"list<{kind}> -> list<{kind}>", None)
+        member("@sortByAssociatedKeys", f"list_{name}_sortByAssociatedKeys", f"list<T>, list<{kind}> -> list<T>", None)
+    library.functions["sort"].singleton = _sort
+    library.functions["@sortByAssociatedKeys"].singleton = _sort_by
     library.add("lists.range", "lists_range", "int -> list<int>", _range)
     member("reverse", "list_reverse", "list<T> -> list<T>", lambda elements: tuple(reversed(elements)))
     member("distinct", "list_distinct", "list<T> -> list<T>", _distinct)

@@ -119,8 +119,7 @@ def _has(at: int, _: Node | None, args: list[Node]) -> Node:
     operand = args[0]
     if not isinstance(operand, Select) or operand.test:
         raise _fail(operand, "invalid argument to has() macro")
-    tested = Select(at, operand.operand, operand.field, test=True)
-    return tested
+    return Select(at, operand.operand, operand.field, test=True)
 
 
 _Quantifier = Callable[[int, Node, tuple[str, str], Node], Node]
@@ -222,7 +221,6 @@ _MACROS: Final[dict[tuple[str, int, bool], Expander]] = {
     ("all", 2, True): _one_variable(_all),
     ("exists", 2, True): _one_variable(_exists),
     ("exists_one", 2, True): _one_variable(_exists_one),
-    ("existsOne", 2, True): _one_variable(_exists_one),
     ("map", 2, True): _map,
     ("map", 3, True): _map,
     ("filter", 2, True): _filter,

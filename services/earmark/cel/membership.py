@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Final, Literal
 
-from earmark.cel.errors import EvaluationAborted
 from earmark.cel.frames import Frame, Run
-from earmark.cel.values import MAX_INT, MAX_UINT, MIN_INT, Failure, Uint, go_name
+from earmark.cel.values import MAX_INT, MAX_UINT, MIN_INT, Failure, Uint, check_hashable
 
 _SIMPLE: Final = frozenset({str, int, Uint, bool, float})
-# What Go cannot hash.
-_UNHASHABLE: Final = frozenset({"types.Bytes", "cel.Semver", "cel.Format"})
 
 
 def membership(operand: Run, elements: Any) -> Run | Literal[False] | None:
@@ -31,9 +28,7 @@ def membership(operand: Run, elements: Any) -> Run | Literal[False] | None:
             return value == value and (kind, value) in values
         if kind is Failure:
             return value
-        name = go_name(value)
-        if name in _UNHASHABLE:
-            raise EvaluationAborted(f"internal error: runtime error: hash of unhashable type {name}")
+        check_hashable(value)
         return False
 
     return run

@@ -191,7 +191,7 @@ def _within(cidr: CIDRValue, address: _Address, bits: int) -> bool:
     if own.version != address.version or length > bits:
         return False
     shift = (32 if own.version == 4 else 128) - length
-    return int(own) >> shift == int(address) >> shift
+    return bool(int(own) >> shift == int(address) >> shift)
 
 
 def _contains_ip(cidr: CIDRValue, other: Any) -> Any:
@@ -294,7 +294,7 @@ def _is_url(text: str) -> Any:
 
 def _hostname(host: str) -> str:
     at = host.rfind(":")
-    if at >= 0 and host[at + 1 :].isdigit() or host.endswith(":"):
+    if (at >= 0 and host[at + 1 :].isdigit()) or host.endswith(":"):
         host = host[:at]
     return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 

@@ -15,8 +15,29 @@ MAX_CODE_POINTS: Final = 100_000
 MAX_DEPTH: Final = 250
 
 _RESERVED: Final = frozenset(
-    "as break const continue else false for function if import in let loop package namespace null return true var void "
-    "while".split()
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
 )
 _RELATIONS: Final = {
     "<": "_<_", "<=": "_<=_", ">": "_>_", ">=": "_>=_", "==": "_==_", "!=": "_!=_", "in": "@in",

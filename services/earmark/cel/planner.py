@@ -23,6 +23,7 @@ from earmark.cel.values import (
     MapValue,
     OptionalValue,
     Uint,
+    check_hashable,
     map_key,
     shown,
 )
@@ -158,9 +159,9 @@ class _Planner:
                 choice = (condition.run, self._attribute(truthy), self._attribute(falsy))
                 return _reading(Attribute(None, choice))
             case "_==_":
-                return Step(equals(*runs))
+                return Step(equals(runs[0], runs[1]))
             case "_!=_":
-                return Step(equals(*runs, negated=True))
+                return Step(equals(runs[0], runs[1], negated=True))
             case "_[_]":
                 return self._index(args[0], args[1], optional=False)
             case "_[?_]" | "_?._":
@@ -408,5 +409,7 @@ def _entries(frame: Frame, entries: list[tuple[Run, Run, bool]]) -> Any:
                 values.pop(map_key(key), None)
                 continue
             value = value.value[0]
+        if key.__class__ not in _QUALIFIERS:
+            check_hashable(key)
         values[map_key(key)] = value
     return MapValue(values)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from earmark.cel.declarations import Library
+from earmark.cel.limits import element_bound, text_bound
 from earmark.cel.regex import compile_pattern
 from earmark.cel.temporal import (
     DURATION_OVERFLOW,
@@ -22,6 +23,7 @@ from earmark.cel.temporal import (
     parse_timestamp,
     seconds_of,
     timestamp_text,
+    years_left_out,
 )
 from earmark.cel.text import go_g, parse_float, parse_int
 from earmark.cel.values import (
@@ -68,10 +70,16 @@ def add(left: Any, right: Any) -> Any:
     if kind is int and other is int:
         total = left + right
         return total if MIN_INT <= total <= MAX_INT else _INT_OVERFLOW
-    if kind is other and (kind is str or kind is float or kind is bytes):
+    if kind is other and (kind is str or kind is bytes):
+        text_bound(len(left) + len(right))
+        return left + right
+    if kind is float and other is float:
         return left + right
     if kind is tuple:
-        return left + tuple(right) if other in (tuple, ListBuilder) else _otherwise(right)
+        if other is not tuple and other is not ListBuilder:
+            return _otherwise(right)
+        element_bound(len(left) + len(right))
+        return left + tuple(right)
     if kind is Uint:
         if other is not Uint:
             return _otherwise(right)
@@ -80,6 +88,7 @@ def add(left: Any, right: Any) -> Any:
     if kind is ListBuilder:
         if other is not tuple and other is not ListBuilder:
             return _otherwise(right)
+        element_bound(len(left) + len(right))
         left.extend(right)
         return left
     if kind is Duration:
@@ -321,8 +330,6 @@ def _to_bytes(value: str) -> Any:
 
 
 def _to_duration(value: Any) -> Any:
-    if value.__class__ is int:
-        return Duration(value)
     duration = parse_duration(value)
     return _cannot("string", "google.protobuf.Duration") if duration is None else duration
 
@@ -341,10 +348,18 @@ def _type_of(value: Any) -> Any:
 # --- timestamps and durations ----------------------------------------------------------------------------------------
 
 
-def _part(read: Callable[[datetime], int]) -> Callable[..., Any]:
+def _part(name: str, read: Callable[[datetime], int]) -> Callable[..., Any]:
     def function(value: Timestamp, zone: Any = None) -> Any:
         moment = in_zone(value, zone)
         return moment if isinstance(moment, Failure) else read(moment)
+
+    if name == "getFullYear":
+
+        def year(value: Timestamp, zone: Any = None) -> Any:
+            moment = in_zone(value, zone)
+            return moment if isinstance(moment, Failure) else moment.year + years_left_out(value)
+
+        return year
 
     return function
 
@@ -400,8 +415,8 @@ def declare(library: Library) -> None:
     library.operator("matches", matches, ("matches", "string, string -> bool"))
     library.add("matches", "matches_string", "string, string -> bool", member=True)
     for name, read in _PARTS.items():
-        library.add(name, f"timestamp_{name}", "timestamp -> int", _part(read), member=True)
-        library.add(name, f"timestamp_{name}_tz", "timestamp, string -> int", _part(read), member=True)
+        library.add(name, f"timestamp_{name}", "timestamp -> int", _part(name, read), member=True)
+        library.add(name, f"timestamp_{name}_tz", "timestamp, string -> int", _part(name, read), member=True)
     library.add("getHours", "duration_to_hours", "duration -> int", _float_unit(3_600_000_000_000), member=True)
     library.add("getMinutes", "duration_to_minutes", "duration -> int", _float_unit(60_000_000_000), member=True)
     library.add(
@@ -489,7 +504,7 @@ def _conversions(library: Library) -> None:
         ("bool", ("string",), _to_bool),
         ("bytes", ("string",), _to_bytes),
         ("string", ("bool", "bytes", "double", "duration", "int", "timestamp", "uint"), to_string),
-        ("duration", ("int", "string"), _to_duration),
+        ("duration", ("string",), _to_duration),
         ("timestamp", ("int", "string"), _to_timestamp),
     )
     for target, sources, implementation in conversions:

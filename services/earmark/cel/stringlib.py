@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from earmark.cel.declarations import Library
 from earmark.cel.formatting import format_string
+from earmark.cel.limits import joined, text_bound
 from earmark.cel.regex import Pattern, compile_pattern
 from earmark.cel.text import WHITE_SPACE
 from earmark.cel.values import Failure, shown
@@ -46,6 +47,9 @@ _UPPER: Final = {code: code - 32 for code in range(97, 123)}
 
 
 def _replace(text: str, old: str, new: str, count: int = -1) -> Any:
+    if len(new) > len(old):
+        found = text.count(old)
+        text_bound(len(text) + (found if count < 0 else min(found, count)) * (len(new) - len(old)))
     return text.replace(old, new, count)
 
 
@@ -76,7 +80,7 @@ def _join(parts: Any, separator: str = "") -> Any:
     for part in parts:
         if part.__class__ is not str:
             return Failure(f"join: invalid input: {shown(part)}")
-    return separator.join(parts)
+    return joined(parts, separator)
 
 
 _QUOTED: Final = {

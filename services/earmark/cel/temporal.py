@@ -11,6 +11,8 @@ from earmark.cel.text import go_float
 from earmark.cel.values import MAX_INT, MIN_INT, NO_OVERLOAD, Duration, Failure, Timestamp
 
 _SECOND: Final = 1_000_000_000
+# A year of the Gregorian calendar's cycle of 400, in seconds.
+_YEAR: Final = 146_097 * 86_400 // 400
 MIN_UNIX: Final = -62135596800
 MAX_UNIX: Final = 253402300799
 TIMESTAMP_OVERFLOW: Final = Failure("timestamp overflow")
@@ -141,11 +143,18 @@ def in_zone(value: Timestamp, zone: Any) -> datetime | Failure:
         if isinstance(found, Failure):
             return found
         place = found
-    try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=value.nanos // _SECOND)
-        return moment.astimezone(place).replace(microsecond=value.nanos % _SECOND // 1000)
-    except OverflowError:
-        return TIMESTAMP_OVERFLOW
+    seconds = value.nanos // _SECOND - years_left_out(value) * _YEAR
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+    return moment.astimezone(place).replace(microsecond=value.nanos % _SECOND // 1000)
+
+
+def years_left_out(value: Timestamp) -> int:
+    """The years that `in_zone` leaves out of its result: a zone can lead out of Python's years 1 to 9999, and 400
+    years later everything is the same."""
+    seconds = value.nanos // _SECOND
+    if seconds > MAX_UNIX - 2 * 86_400:
+        return 400
+    return -400 if seconds < MIN_UNIX + 2 * 86_400 else 0
 
 
 _OFFSET: Final = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)

@@ -23,11 +23,11 @@ def go_float(value: float) -> str:
 
 
 def go_g(value: float) -> str:
-    """Sprintf("%g"): the shortest digits, with an exponent below 1e-4 and from 1e21 on."""
+    """Sprintf("%g"): the shortest digits, with an exponent below 1e-4 and from 1e6 on."""
     if not math.isfinite(value):
         return go_float(value)
     digits, exponent = _shortest(value)
-    if value != 0 and not -4 <= exponent - 1 < 21:
+    if value != 0 and not -4 <= exponent - 1 < 6:
         sign = "-" if value < 0 else ""
         rest = f".{digits[1:]}" if len(digits) > 1 else ""
         power = exponent - 1
@@ -72,7 +72,9 @@ def go_quote(text: str) -> str:
 
 
 # Unicode's White_Space, which is what Go's TrimSpace removes; Python's strip removes four control characters more.
-WHITE_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+WHITE_SPACE: Final = (
+    "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+)
 
 _FLOAT: Final = re.compile(
     r"[+-]?(?:(?:[0-9](?:_?[0-9])*)?\.?(?:[0-9](?:_?[0-9])*)?(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan)", re.I | re.ASCII

@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
+from earmark.cel.errors import EvaluationAborted
+from earmark.cel.limits import Budget
 from earmark.cel.types import Type
 from earmark.kube.quantity import Quantity
 
@@ -126,6 +128,10 @@ class MapValue:
         kind = key.__class__
         if kind is str:
             return self.entries.get(key, MISSING)
+        if not self.entries:
+            return MISSING
+        if kind not in _SIMPLE:
+            check_hashable(key)
         found = self.entries.get(map_key(key), MISSING)
         if found is not MISSING:
             return found
@@ -139,21 +145,32 @@ class MapValue:
         """Whether `in` finds the key; differs from `find` for maps with a default."""
         return MapValue.find(self, key) is not MISSING
 
-    def keys(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Any]:
         return (key[1] if key.__class__ is tuple else key for key in self.entries)
 
     def __len__(self) -> int:
         return len(self.entries)
 
 
-class DefaultMap(MapValue):
+class NativeMap(MapValue):
+    """A map from strings that upstream holds as a Go map: no other key is ever in it, and none makes it fail."""
+
+    __slots__ = ()
+
+    def find(self, key: Any) -> Any:
+        return self.entries.get(key, MISSING) if key.__class__ is str else MISSING
+
+    def has(self, key: Any) -> bool:
+        return key.__class__ is str and key in self.entries
+
+
+class DefaultMap(NativeMap):
     """A map that gives an empty map for every unknown key, but does not contain it (upstream's Find override)."""
 
     __slots__ = ()
 
     def find(self, key: Any) -> Any:
-        found = super().find(key)
-        return EMPTY_MAP if found is MISSING else found
+        return self.entries.get(key, EMPTY_MAP) if key.__class__ is str else EMPTY_MAP
 
 
 class ListBuilder(list[Any]):
@@ -167,7 +184,21 @@ class MapBuilder(MapValue):
 
 
 MISSING: Final = object()
-EMPTY_MAP: Final = MapValue({})
+EMPTY_MAP: Final = NativeMap({})
+_SIMPLE: Final = frozenset({str, int, Uint, bool, float})
+# What Go cannot hash.
+_UNHASHABLE: Final = frozenset({"types.Bytes", "cel.Semver", "cel.Format"})
+
+
+def check_hashable(value: Any) -> None:
+    """Upstream panics where Go has to hash what it cannot.
+
+    Raises:
+        EvaluationAborted: with its text.
+    """
+    name = go_name(value)
+    if name in _UNHASHABLE:
+        raise EvaluationAborted(f"internal error: runtime error: hash of unhashable type {name}")
 
 
 def map_key(key: Any) -> Any:
@@ -204,6 +235,7 @@ _TYPE_NAMES: Final[dict[type, str]] = {
     tuple: "list",
     ListBuilder: "list",
     MapValue: "map",
+    NativeMap: "map",
     DefaultMap: "map",
     MapBuilder: "map",
     Duration: "google.protobuf.Duration",
@@ -227,6 +259,7 @@ _GO_NAMES: Final[dict[type, str]] = {
     OptionalValue: "*types.Optional",
     tuple: "*types.baseList",
     MapValue: "*types.baseMap",
+    NativeMap: "*types.baseMap",
 }
 
 
@@ -272,7 +305,7 @@ def fits(value: Any, declared: Type) -> bool:
     if kind == "map":
         if not isinstance(value, MapValue):
             return False
-        for key in value.keys():
+        for key in value:
             return fits(key, declared.params[0]) and fits(value.find(key), declared.params[1])
         return True
     return type_name(value) == declared.name
@@ -284,17 +317,21 @@ _SAME: Final = frozenset({str, int, bool, float, bytes, Uint})
 _NUMBERS: Final = frozenset({int, float, Uint})
 
 
-def equal(left: Any, right: Any) -> Any:
-    """left == right: a bool, or a Failure where upstream's Equal gives an error."""
+def equal(left: Any, right: Any, budget: Budget | None = None) -> Any:
+    """left == right: a bool, or a Failure where upstream's Equal gives an error.
+
+    Args:
+        budget: what is left for a comparison that this one is a part of.
+    """
     kind = left.__class__
     if kind is right.__class__ and kind in _SAME:
         return left == right
     if left is None or right is None:
         return left is None and right is None
-    return equal_to(left, right)
+    return equal_to(left, right, budget)
 
 
-def equal_to(left: Any, right: Any) -> Any:
+def equal_to(left: Any, right: Any, budget: Budget | None = None) -> Any:
     """left.Equal(right), which some functions call without looking for null first."""
     kind, other = left.__class__, right.__class__
     if kind in _NUMBERS:
@@ -302,19 +339,19 @@ def equal_to(left: Any, right: Any) -> Any:
     if kind in _SAME:
         return kind is other and left == right
     if kind is tuple or kind is ListBuilder:
-        return _equal_lists(left, right) if other is tuple or other is ListBuilder else False
+        return _equal_lists(left, right, budget or Budget()) if other is tuple or other is ListBuilder else False
     if kind is QuantityValue:
         if other is not QuantityValue or right.nested:
             return right if other is Failure else NO_OVERLOAD
         return compare_quantities(left, right) == 0
     if isinstance(left, MapValue):
-        return _equal_maps(left, right) if isinstance(right, MapValue) else False
+        return _equal_maps(left, right, budget or Budget()) if isinstance(right, MapValue) else False
     if left is None:
         return right is None
     if kind is OptionalValue:
         if other is not OptionalValue or len(left.value) != len(right.value):
             return False
-        return equal(left.value[0], right.value[0]) if left.value else True
+        return equal(left.value[0], right.value[0], budget) if left.value else True
     if kind is TypeValue:
         return other is TypeValue and left.name == right.name
     if isinstance(left, OpaqueValue):
@@ -324,19 +361,21 @@ def equal_to(left: Any, right: Any) -> Any:
     return kind is other and left == right
 
 
-def _equal_lists(left: Any, right: Any) -> Any:
+def _equal_lists(left: Any, right: Any, budget: Budget) -> Any:
     if len(left) != len(right):
         return False
+    budget.spend(len(left))
     # An error counts as equal so far, as upstream.
-    return all(equal(one, other) is not False for one, other in zip(left, right, strict=True))
+    return all(equal(one, other, budget) is not False for one, other in zip(left, right, strict=True))
 
 
-def _equal_maps(left: MapValue, right: MapValue) -> Any:
+def _equal_maps(left: MapValue, right: MapValue, budget: Budget) -> Any:
     if len(left) != len(right):
         return False
-    for key in left.keys():
+    budget.spend(len(left))
+    for key in left:
         other = right.find(key)
-        if other is MISSING or equal(left.find(key), other) is False:
+        if other is MISSING or equal(left.find(key), other, budget) is False:
             return False
     return True
 

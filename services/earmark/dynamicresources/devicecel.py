@@ -15,7 +15,7 @@ from earmark.cel.declarations import QUANTITY
 from earmark.cel.semver import parse_semver
 from earmark.cel.syntax import Call, Ident, Literal, Node, Select, children
 from earmark.cel.types import BOOL, DYN, STRING, map_of, struct
-from earmark.cel.values import DefaultMap, MapValue, QuantityValue, go_name, type_name
+from earmark.cel.values import DefaultMap, NativeMap, OptionalValue, QuantityValue, type_name
 from earmark.kube.objects import Device, DeviceAttribute
 from earmark.kube.quantity import QuantityError, parse_quantity
 
@@ -24,6 +24,8 @@ _HINT: Final = (
     ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional "
     "fields"
 )
+# resource.CELSelectorExpressionMaxLength; the API server refuses longer ones, so none can come from a cluster.
+MAX_LENGTH: Final = 10 * 1024
 # Functions that show how a quantity is held; comparing can change that (see earmark.cel.values.QuantityValue).
 _SHOWS_FORM: Final = frozenset({"isInteger", "asInteger"})
 
@@ -49,10 +51,10 @@ class PreparedDevice:
         """A copy with quantities of its own, for expressions that can see what comparing does to them."""
         device = self.variables["device"].entries
         capacity = {
-            domain: MapValue({name: QuantityValue(value.quantity) for name, value in inner.entries.items()})
+            domain: NativeMap({name: QuantityValue(value.quantity) for name, value in inner.entries.items()})
             for domain, inner in device["capacity"].entries.items()
         }
-        return PreparedDevice({"device": MapValue({**device, "capacity": DefaultMap(capacity)})}, self.error)
+        return PreparedDevice({"device": NativeMap({**device, "capacity": DefaultMap(capacity)})}, self.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,12 @@ class Selector:
         if prepared.error is not None:
             raise SelectorRuntimeError(prepared.error)
         outcome = self.evaluate(prepared)
-        if outcome.value is True or outcome.value is False:
-            return outcome.value
+        value = outcome.value
+        while value.__class__ is OptionalValue and value.value:
+            # The conversion to a bool looks into optionals.
+            value = value.value[0]
+        if value is True or value is False:
+            return bool(value)
         raise SelectorRuntimeError(runtime_error(outcome))
 
     def reads(self) -> frozenset[Read] | None:
@@ -96,6 +102,8 @@ def compile_selector(expression: str) -> Selector:
     Raises:
         SelectorCompileError: if it does not compile or cannot give a bool.
     """
+    if len(expression.encode("utf-8", "surrogatepass")) > MAX_LENGTH:
+        raise SelectorCompileError(f"the expression is longer than {MAX_LENGTH} bytes")
     try:
         program = environment().compile(expression)
     except CompileError as error:
@@ -127,14 +135,14 @@ def prepare_device(driver: str, device: Device) -> PreparedDevice:
     Args:
         driver: the name of the driver whose slice the device is in.
     """
-    attributes: dict[str, MapValue] = {}
+    attributes: dict[str, NativeMap] = {}
     for name, attribute in device.attributes.items():
         try:
             value = _attribute(attribute)
         except ValueError as error:
             return PreparedDevice({}, f"attribute {name}: {error}")
         _file(attributes, name, driver, value)
-    capacity: dict[str, MapValue] = {}
+    capacity: dict[str, NativeMap] = {}
     for name, amount in device.capacity.items():
         try:
             value = QuantityValue(parse_quantity(amount.value))
@@ -147,15 +155,15 @@ def prepare_device(driver: str, device: Device) -> PreparedDevice:
         "attributes": DefaultMap(attributes),
         "capacity": DefaultMap(capacity),
     }
-    return PreparedDevice({"device": MapValue(fields)})
+    return PreparedDevice({"device": NativeMap(fields)})
 
 
 def runtime_error(outcome: Outcome) -> str:
     """The text of an outcome that is no bool, with upstream's hint."""
-    if outcome.error is None:
-        name = type_name(outcome.value)
-        return f"CEL result of type {name} could not be converted to bool: {_native_problem(outcome.value, name)}"
-    return with_hint(outcome.error)
+    if outcome.error is not None:
+        return with_hint(outcome.error)
+    problem = _native_problem(outcome.value)
+    return f"CEL result of type {type_name(outcome.value)} could not be converted to bool: {problem}"
 
 
 def with_hint(text: str) -> str:
@@ -163,22 +171,34 @@ def with_hint(text: str) -> str:
     return text + _HINT if "no such key:" in text else text
 
 
-def _native_problem(value: Any, name: str) -> str:
+_NATIVE_PROBLEMS: Final = {
+    "bytes": "type conversion error from Bytes to 'bool'",
+    "double": "type conversion error from Double to 'bool'",
+    "int": "unsupported type conversion from 'int' to bool",
+    "uint": "unsupported type conversion from 'uint' to bool",
+    "string": "unsupported native conversion from string to 'bool'",
+    "list": "type conversion error from list to 'bool'",
+    "map": "type conversion error from map to 'bool'",
+    "null_type": "type conversion error from 'null_type' to 'bool'",
+    "type": "type conversion not supported for 'type'",
+}
+
+
+def _native_problem(value: Any) -> str:
     """What the conversion of a result to a Go bool says, by its type."""
-    if name in ("kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR", "kubernetes.URL"):
-        return f"type conversion error from '{name.rpartition('.')[2]}' to 'bool'"
-    if name in ("google.protobuf.Duration", "google.protobuf.Timestamp"):
-        return f"type conversion error from '{name.rpartition('.')[2]}' to 'bool'"
-    return f"unsupported native conversion from {name} to 'bool'" if go_name(value) else name
+    if value.__class__ is OptionalValue:
+        return _native_problem(value.value[0]) if value.value else "optional.none() dereference"
+    name = type_name(value)
+    return _NATIVE_PROBLEMS.get(name, f"type conversion error from '{name.rpartition('.')[2]}' to 'bool'")
 
 
-def _file(target: dict[str, MapValue], name: str, driver: str, value: Any) -> None:
+def _file(target: dict[str, NativeMap], name: str, driver: str, value: Any) -> None:
     domain, slash, identifier = name.partition("/")
     if not slash:
         domain, identifier = driver, name
     inner = target.get(domain)
     if inner is None:
-        inner = target[domain] = MapValue({})
+        inner = target[domain] = NativeMap({})
     inner.entries[identifier] = value
 
 
