@@ -21,6 +21,7 @@ from earmark.framework.status import SUCCESS, Status, error
 from earmark.kube import objects
 from earmark.kube.api import ApiError, ApiUnavailable
 from earmark.kube.recorder import NORMAL
+from earmark.runtime import semconv
 from earmark.v1 import scheduler_plugin_pb2
 
 _log = logging.getLogger(__name__)
@@ -138,10 +139,24 @@ class Binder:
             binding.pre_bind.cancel()
 
     async def _run(self, binding: Binding) -> None:
-        failure = await self._pre_bind(binding)
-        if failure is None:
-            binding.cancellable = False
-            failure = await self._bind(binding)
+        meta = binding.queued.pod.metadata
+        attributes = {
+            semconv.POD_NAMESPACE: meta.namespace,
+            semconv.POD_NAME: meta.name,
+            semconv.POD_UID: meta.uid,
+            semconv.NODE_NAME: binding.node,
+        }
+        with self._core.env.telemetry.span(semconv.SCHEDULING_BINDING, attributes):
+            with binding.cycle.timing.extension_point("PreBind") as done:
+                failure = await self._pre_bind(binding)
+                if failure is not None:
+                    done(failure)
+            if failure is None:
+                binding.cancellable = False
+                with binding.cycle.timing.extension_point("Bind") as done:
+                    failure = await self._bind(binding)
+                    if failure is not None:
+                        done(failure)
         if failure is None:
             await self._bound(binding)
         else:

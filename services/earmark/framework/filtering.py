@@ -96,6 +96,7 @@ class NodeFilter:
         self._nominator = nominator
         self._pod_of = pod_of
         self._seen: dict[tuple[int, tuple[bool, ...]], Status | None] = {}
+        self._seen_forks: dict[tuple[int, tuple[bool, ...], tuple[str, ...]], Status | None] = {}
 
     def nominated(self, node: str) -> tuple[str, ...]:
         """Return the UIDs that pass 1 adds on a node: other pods of at least the pod's priority (upstream A7.2)."""
@@ -116,11 +117,17 @@ class NodeFilter:
 
     def verdict_without(self, name: str, removed: Collection[str]) -> Verdict:
         """Filter a node's fork from which pods are taken away (a dry run; the snapshot stays)."""
-        info = self._snapshot.nodes[name].without_pods(removed)
+        info = self._snapshot.nodes[name]
         nominated = self.nominated(name)
         if nominated:
-            return self._two_passes(info, nominated)
-        status = self._run(info)
+            return self._two_passes(info.without_pods(removed), nominated)
+        # Forks of equal nodes without equal pods are equal.
+        pods = info.pods
+        gone = tuple(sorted([pods[uid].signature for uid in removed if uid in pods]))
+        key = (self._snapshot.shape(name), self._answers_by_identity(info), gone)
+        if key not in self._seen_forks:
+            self._seen_forks[key] = self._run(info.without_pods(removed))
+        status = self._seen_forks[key]
         return Verdict(status, status)
 
     def _two_passes(self, info: NodeInfo, nominated: tuple[str, ...]) -> Verdict:
@@ -131,12 +138,15 @@ class NodeFilter:
         return Verdict(first, first if first is not None else self._run(info), nominated)
 
     def _grouped(self, name: str, info: NodeInfo) -> Status | None:
-        identity = tuple(plugin.filter(state, self._pod, info) is None for plugin, state in self._identity)
-        key = (self._snapshot.shape(name), identity)
+        key = (self._snapshot.shape(name), self._answers_by_identity(info))
         if key in self._seen:
             return self._seen[key]
         status = self._seen[key] = self._run(info)
         return status
+
+    def _answers_by_identity(self, info: NodeInfo) -> tuple[bool, ...]:
+        """What the filters say that look at names and labels; those do not depend on the pods of a node."""
+        return tuple(plugin.filter(state, self._pod, info) is None for plugin, state in self._identity)
 
     def _run(self, info: NodeInfo) -> Status | None:
         for plugin, state in self._active:

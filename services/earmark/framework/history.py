@@ -35,6 +35,10 @@ class History:
         return messages
 
 
+# Histories of more pods than this are not kept: each names every node.
+_MOST = 500
+
+
 class Histories:
     """The newest history of each pending pod."""
 
@@ -47,6 +51,9 @@ class Histories:
         for name in cycle.snapshot.order:
             groups.setdefault(cycle.diagnosis.status_of(name), []).append(name)
         reasons = tuple((status, tuple(nodes)) for status, nodes in groups.items())
+        self._by_uid.pop(cycle.pod.uid, None)
+        while len(self._by_uid) >= _MOST:
+            del self._by_uid[next(iter(self._by_uid))]
         self._by_uid[cycle.pod.uid] = History(reasons, tuple(preemption))
 
     def get(self, uid: str) -> History | None:

@@ -25,20 +25,17 @@ class PodInfo:
     scoring_cpu: int
     scoring_memory: int
     ports: tuple[HostPort, ...]
+    # What the pod takes of a node, as a text: pods with equal ones leave equal room behind.
+    signature: str = ""
 
     @classmethod
     def of(cls, pod: objects.Pod) -> PodInfo:
         """Compute a pod's requests and ports."""
         scoring = requests.pod_requests(pod, defaults=True)
-        return cls(
-            pod,
-            pod.metadata.uid,
-            pod.priority,
-            requests.pod_requests(pod),
-            scoring.get(requests.CPU, 0),
-            scoring.get(requests.MEMORY, 0),
-            requests.host_ports(pod),
-        )
+        asked, ports = requests.pod_requests(pod), requests.host_ports(pod)
+        cpu, memory = scoring.get(requests.CPU, 0), scoring.get(requests.MEMORY, 0)
+        signature = f"{sorted(asked.items())} {cpu} {memory} {ports}"
+        return cls(pod, pod.metadata.uid, pod.priority, asked, cpu, memory, ports, signature)
 
 
 @dataclass(frozen=True, slots=True)
