@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CONFIG ?= deploy/config/local.toml
 SERVICES := apiserver claimcontroller nodes dynamicresources preemption framework
+BENCHES := $(patsubst tests/bench/bench_%.py,%,$(wildcard tests/bench/bench_*.py))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test check format demo run $(addprefix run-,$(SERVICES)) simulate protos clean
@@ -14,6 +15,7 @@ help: ## List the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /\1\t/' | \
 		while IFS="$$(printf '\t')" read -r target text; do printf '  %-12s %s\n' "$$target" "$$text"; done
 	@printf '  %-12s %s\n' run-SERVICE 'Start one service: $(SERVICES)'
+	@printf '  %-12s %s\n' bench-NAME 'Measure (ARGS=... passes options): $(BENCHES)'
 
 setup: $(STAMP) ## Make .venv with the locked dependencies (PYTHON=python3.13 chooses the interpreter)
 
@@ -54,6 +56,9 @@ $(addprefix run-,$(SERVICES)): run-%: setup
 
 simulate: setup ## Play the scenario files given by FILES=...
 	@$(BIN)/earmark simulate $(FILES)
+
+bench-%: setup
+	$(BIN)/python tests/bench/bench_$(subst -,_,$*).py $(ARGS)
 
 protos: setup ## Generate services/earmark/v1 from protos
 	PYTHON_BIN=$(BIN)/python ./protos/generate.sh
