@@ -64,5 +64,5 @@ protos: setup ## Generate services/earmark/v1 from protos
 	PYTHON_BIN=$(BIN)/python ./protos/generate.sh
 
 clean: ## Remove .venv, caches and local state
-	rm -rf $(VENV) .earmark .generated .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .earmark .generated .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find services clients tests -name __pycache__ -type d -prune -exec rm -rf {} +
