@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -44,6 +44,35 @@ def pod_ref(message: common_pb2.PodReference, field: str = "pod") -> PodRef:
     return PodRef(message.namespace, message.name, message.uid)
 
 
+def name(text: str, field: str) -> str:
+    """Return a name that must be there. Raises InvalidField for an empty one."""
+    if not text:
+        raise InvalidField(f"{field}: must not be empty")
+    return text
+
+
+def at_least(value: int, least: int, field: str) -> int:
+    """Return a number that must not be smaller than `least`. Raises InvalidField."""
+    if value < least:
+        raise InvalidField(f"{field}: want {least} or more, got {value}")
+    return value
+
+
+def resource_version(text: str, field: str) -> int:
+    """Read a resourceVersion; "" is 0. Raises InvalidField."""
+    if text and not (text.isascii() and text.isdigit()):
+        raise InvalidField(f"{field}: {text!r} is not a resourceVersion")
+    return int(text or "0")
+
+
+def one_of(value: int, known: Mapping[int, str], field: str) -> None:
+    """Check an enum's value. Raises InvalidField for the unspecified and for unknown ones."""
+    if not value or value not in known:
+        raise InvalidField(
+            f"{field}: want one of {', '.join(known[number] for number in known if number)}, got {value}"
+        )
+
+
 def pod_message(ref: PodRef) -> common_pb2.PodReference:
     """Return a pod's name as a message."""
     return common_pb2.PodReference(namespace=ref.namespace, name=ref.name, uid=ref.uid)
@@ -57,7 +86,10 @@ def unknown_pod(ref: PodRef, priority: int) -> PodFacts:
 def node_checks(
     nodes: Sequence[str], pod_uids: Sequence[str], queries: Iterable[common_pb2.NodeQuery], *, forks: bool
 ) -> list[NodeCheck]:
-    """Read the queries of a round. Raises InvalidField for an index outside its table."""
+    """Read the queries of a round. Raises InvalidField for an index outside its table and for empty names."""
+    for table, values in (("nodes", nodes), ("pod_uids", pod_uids)):
+        if "" in values:
+            raise InvalidField(f"{table}[{list(values).index('')}]: must not be empty")
     checks = []
     for position, query in enumerate(queries):
         if query.node >= len(nodes):

@@ -45,6 +45,18 @@ REQUEUE_EVENTS = ("Node/Add", "Node/UpdateNodeLabel", "Node/UpdateNodeAllocatabl
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
+# Values of the contract's enums, with their names as people say them.
+_KINDS: dict[int, str] = {
+    scheduler_plugin_pb2.SESSION_KIND_SCHEDULER: "SCHEDULER",
+    scheduler_plugin_pb2.SESSION_KIND_SANDBOX: "SANDBOX",
+}
+_OUTCOMES: dict[int, str] = {
+    number: key.removeprefix("CYCLE_OUTCOME_") for key, number in scheduler_plugin_pb2.CycleOutcome.items()
+}
+_REASONS: dict[int, str] = {
+    number: key.removeprefix("REMOVE_REASON_") for key, number in nomination_extensions_pb2.RemoveReason.items()
+}
+
 _VERDICTS = {
     Hint.SKIP: scheduler_plugin_pb2.SLEEP_VERDICT_SLEEP,
     Hint.QUEUE: scheduler_plugin_pb2.SLEEP_VERDICT_QUEUE,
@@ -111,15 +123,6 @@ async def valid(context: Context, read: Callable[[], R]) -> R:
         await fail(context, grpc.StatusCode.INVALID_ARGUMENT, str(reason))
 
 
-def number(text: str, field: str) -> int:
-    """Read a resourceVersion; "" is 0."""
-    if not text:
-        return 0
-    if not text.isdigit():
-        raise convert.InvalidField(f"{field}: {text!r} is not a resourceVersion")
-    return int(text)
-
-
 class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceServicer):
     """SchedulerPluginService."""
 
@@ -161,6 +164,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
         self, request: scheduler_plugin_pb2.OpenSessionRequest, context: Context
     ) -> scheduler_plugin_pb2.OpenSessionResponse:
         plugin = self._plugin
+        await valid(context, lambda: convert.one_of(request.kind, _KINDS, "kind"))
         mismatch = self._mismatch(request)
         if mismatch:
             await fail(context, grpc.StatusCode.FAILED_PRECONDITION, mismatch)
@@ -168,6 +172,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
             await fail(context, grpc.StatusCode.UNAVAILABLE, "caches have not synced yet")
         held: tuple[str, ...] = ()
         if request.kind == scheduler_plugin_pb2.SESSION_KIND_SCHEDULER:
+            await valid(context, lambda: convert.at_least(request.epoch, 0, "epoch"))
             known = await valid(context, lambda: self._known(request))
             try:
                 session = plugin.sessions.open_scheduler(request.epoch, plugin.core)
@@ -176,10 +181,8 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
             plugin.core.abandon_cycles()
             plugin.binder.abandon_all()
             held = plugin.core.reconcile(known)
-        elif request.kind == scheduler_plugin_pb2.SESSION_KIND_SANDBOX:
-            session = plugin.sessions.open_sandbox(plugin.new_core())
         else:
-            await fail(context, grpc.StatusCode.INVALID_ARGUMENT, "kind: must be SCHEDULER or SANDBOX")
+            session = plugin.sessions.open_sandbox(plugin.new_core())
         return scheduler_plugin_pb2.OpenSessionResponse(
             session=common_pb2.SessionReference(id=session.id, epoch=session.epoch),
             highest_generation=plugin.core.world.nominations.highest_generation,
@@ -214,8 +217,13 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     def _known(self, request: scheduler_plugin_pb2.OpenSessionRequest) -> list[Known]:
         known = []
         for position, item in enumerate(request.nominations):
-            pod = convert.pod_ref(item.pod, f"nominations[{position}].pod")
-            victims = tuple(convert.pod_ref(victim, f"nominations[{position}].victims") for victim in item.victims)
+            field = f"nominations[{position}]"
+            pod = convert.pod_ref(item.pod, f"{field}.pod")
+            convert.name(item.node_name, f"{field}.node_name")
+            convert.at_least(item.generation, 1, f"{field}.generation")
+            victims = tuple(
+                convert.pod_ref(victim, f"{field}.victims[{index}]") for index, victim in enumerate(item.victims)
+            )
             text = item.records.get(PLUGIN_NAME, "")
             restored = None
             if text and self._plugin.settings.nomination_persistence == "api":
@@ -232,7 +240,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def CloseSession(
         self, request: scheduler_plugin_pb2.CloseSessionRequest, context: Context
     ) -> scheduler_plugin_pb2.CloseSessionResponse:
-        self._plugin.sessions.close(request.session.id)
+        self._plugin.sessions.close(await valid(context, lambda: convert.name(request.session.id, "session.id")))
         return scheduler_plugin_pb2.CloseSessionResponse()
 
     # --- queue -------------------------------------------------------------------------------------------------------
@@ -241,29 +249,45 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
         self, request: scheduler_plugin_pb2.PreEnqueueRequest, context: Context
     ) -> scheduler_plugin_pb2.PreEnqueueResponse:
         session = await self._plugin.session(request.session, context)
+        # All are looked at before the first of them may fall asleep: nothing of a bad request is done.
+        for position, item in enumerate(request.pods):
+            await self._check_pod(session, item, f"pods[{position}]", context)
         statuses = []
         # One wait for all of them: pods that the cache lacks are told of together.
         deadline = self._plugin.clock.monotonic() + self._plugin.settings.state_wait_seconds
         for position, item in enumerate(request.pods):
             left = max(0.0, deadline - self._plugin.clock.monotonic())
-            pod = await self._pod(session, item, f"pods[{position}]", context, left)
+            pod = await self._pod(session, item, f"pods[{position}]", left)
             status = session.core.pre_enqueue(pod, convert.pod_ref(item.pod))
             statuses.append(convert.status_message(status))
         return scheduler_plugin_pb2.PreEnqueueResponse(statuses=statuses)
 
+    async def _check_pod(self, session: Session, item: common_pb2.PodInput, field: str, context: Context) -> None:
+        """End the call with INVALID_ARGUMENT where the pod of a request cannot be used."""
+
+        def read() -> None:
+            convert.pod_ref(item.pod, f"{field}.pod")
+            convert.resource_version(item.resource_version, f"{field}.resource_version")
+            if item.manifest and session.scheduler:
+                raise convert.InvalidField(f"{field}.manifest: only sandbox sessions may bring a pod of their own")
+            if item.manifest:
+                _manifest(item, field)
+
+        await valid(context, read)
+
     async def _pod(
-        self, session: Session, item: common_pb2.PodInput, field: str, context: Context, wait_seconds: float
+        self, session: Session, item: common_pb2.PodInput, field: str, wait_seconds: float
     ) -> PodFacts | None:
-        """Return the pod of a request, after a short wait where the cache has not seen it; None if it stays unknown."""
+        """Return the (checked) pod of a request, after a short wait where the cache has not seen it.
+
+        None if it stays unknown.
+        """
         plugin = self._plugin
-        ref = await valid(context, lambda: convert.pod_ref(item.pod, f"{field}.pod"))
+        ref = convert.pod_ref(item.pod)
         if item.manifest:
-            if session.scheduler:
-                text = f"{field}.manifest: only sandbox sessions may bring a pod of their own"
-                await fail(context, grpc.StatusCode.INVALID_ARGUMENT, text)
-            return await valid(context, lambda: _manifest(item, field))
-        version = await valid(context, lambda: number(item.resource_version, f"{field}.resource_version"))
+            return _manifest(item, field)
         if session.scheduler:
+            version = convert.resource_version(item.resource_version, field)
             await plugin.caches.wait_seen(0, 0, ref.uid, version, wait_seconds)
             if not plugin.caches.has_pod(ref.uid, version):
                 return None
@@ -276,14 +300,18 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     ) -> scheduler_plugin_pb2.PreFilterResponse:
         plugin = self._plugin
         session = await plugin.session(request.session, context)
-        pods = await valid(context, lambda: number(request.pods_resource_version, "pods_resource_version"))
-        nodes = await valid(context, lambda: number(request.nodes_resource_version, "nodes_resource_version"))
+        pods = await valid(
+            context, lambda: convert.resource_version(request.pods_resource_version, "pods_resource_version")
+        )
+        nodes = await valid(
+            context, lambda: convert.resource_version(request.nodes_resource_version, "nodes_resource_version")
+        )
         not_seen = cleaning = False
         if session.scheduler:
             wait = plugin.settings.state_wait_seconds
             not_seen = not await plugin.caches.wait_seen(pods, nodes, "", 0, wait)
             cleaning = plugin.binder.cleaning(request.pod.pod.uid)
-        pod = await self._pod(session, request.pod, "pod", context, plugin.settings.state_wait_seconds)
+        pod = await self._pod(session, request.pod, "pod", plugin.settings.state_wait_seconds)
         if pod is None:
             not_seen = True
             pod = convert.unknown_pod(convert.pod_ref(request.pod.pod), request.pod.priority)
@@ -298,7 +326,8 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
         pod = await valid(context, lambda: convert.pod_ref(request.pod))
-        session.core.add_pod(cycle, request.node_name, pod.uid)
+        node = await valid(context, lambda: convert.name(request.node_name, "node_name"))
+        session.core.add_pod(cycle, node, pod.uid)
         return scheduler_plugin_pb2.AddPodResponse(status=convert.status_message(SUCCESS))
 
     async def RemovePod(
@@ -307,7 +336,8 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
         pod = await valid(context, lambda: convert.pod_ref(request.pod))
-        session.core.remove_pod(cycle, request.node_name, pod.uid)
+        node = await valid(context, lambda: convert.name(request.node_name, "node_name"))
+        session.core.remove_pod(cycle, node, pod.uid)
         return scheduler_plugin_pb2.RemovePodResponse(status=convert.status_message(SUCCESS))
 
     async def Filter(
@@ -345,7 +375,10 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     ) -> scheduler_plugin_pb2.ScoreResponse:
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
-        scores = session.core.score(cycle, request.nodes)
+        nodes = await valid(
+            context, lambda: [convert.name(node, f"nodes[{index}]") for index, node in enumerate(request.nodes)]
+        )
+        scores = session.core.score(cycle, nodes)
         return scheduler_plugin_pb2.ScoreResponse(status=convert.status_message(SUCCESS), scores=scores)
 
     async def Reserve(
@@ -353,7 +386,8 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     ) -> scheduler_plugin_pb2.ReserveResponse:
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
-        answer = session.core.reserve(cycle, request.node_name)
+        node = await valid(context, lambda: convert.name(request.node_name, "node_name"))
+        answer = session.core.reserve(cycle, node)
         text = write_text(answer.reservation) if answer.reservation is not None else ""
         return scheduler_plugin_pb2.ReserveResponse(status=convert.status_message(answer.status), reservation=text)
 
@@ -373,10 +407,11 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     ) -> scheduler_plugin_pb2.PreBindResponse:
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
+        node = await valid(context, lambda: convert.name(request.node_name, "node_name"))
         status = SUCCESS
         # A sandbox writes nothing: what it has reserved is as good as written to its own state.
         if session.scheduler:
-            status = await self._plugin.binder.pre_bind(cycle, request.node_name)
+            status = await self._plugin.binder.pre_bind(cycle, node)
         return scheduler_plugin_pb2.PreBindResponse(status=convert.status_message(status))
 
     async def EndCycle(
@@ -385,6 +420,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
         session = await self._plugin.session(request.session, context)
         pod = await valid(context, lambda: convert.pod_ref(request.pod))
         outcome = request.outcome
+        await valid(context, lambda: convert.one_of(outcome, _OUTCOMES, "outcome"))
         bound_now = outcome == scheduler_plugin_pb2.CYCLE_OUTCOME_BOUND
         verdict = session.core.end_cycle(
             pod,
@@ -409,9 +445,10 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
             context,
             lambda: [convert.pod_ref(pod, f"sleepers[{index}]") for index, pod in enumerate(request.sleepers)],
         )
+        last_number = await valid(context, lambda: convert.at_least(request.last_number, 0, "last_number"))
         queue: asyncio.Queue[WakeUp] = asyncio.Queue()
         log = self._plugin.core.wake_ups
-        for item in log.connect(request.last_number, sleepers):
+        for item in log.connect(last_number, sleepers):
             queue.put_nowait(item)
         log.listen(queue.put_nowait)
         self._streams += 1
@@ -464,13 +501,15 @@ class NominationExtensionsServicer(nomination_grpc.NominationExtensionsServiceSe
             context,
             lambda: tuple(convert.pod_ref(item, f"victims[{index}]") for index, item in enumerate(request.victims)),
         )
+        node = await valid(context, lambda: convert.name(request.node_name, "node_name"))
+        generation = await valid(context, lambda: convert.at_least(request.generation, 1, "generation"))
         answer = session.core.add_nominated_pod(
             Proposal(
                 pod=cycle.pod,
                 priority=request.priority,
-                node=request.node_name,
+                node=node,
                 victims=victims,
-                generation=request.generation,
+                generation=generation,
                 nominated=tuple(request.nominated_pod_uids),
                 at=plugin.clock.now(),
             )
@@ -487,7 +526,8 @@ class NominationExtensionsServicer(nomination_grpc.NominationExtensionsServiceSe
     ) -> nomination_extensions_pb2.ConfirmNominatedPodResponse:
         session = await self._plugin.session(request.session, context)
         pod = await valid(context, lambda: convert.pod_ref(request.pod))
-        session.core.confirm_nominated_pod(pod.uid, request.generation)
+        generation = await valid(context, lambda: convert.at_least(request.generation, 1, "generation"))
+        session.core.confirm_nominated_pod(pod.uid, generation)
         return nomination_extensions_pb2.ConfirmNominatedPodResponse()
 
     async def RemoveNominatedPod(
@@ -495,9 +535,9 @@ class NominationExtensionsServicer(nomination_grpc.NominationExtensionsServiceSe
     ) -> nomination_extensions_pb2.RemoveNominatedPodResponse:
         session = await self._plugin.session(request.session, context)
         pod = await valid(context, lambda: convert.pod_ref(request.pod))
-        session.core.remove_nominated_pod(
-            pod.uid, request.generation, Removal(request.reason), request.victims_not_deleted
-        )
+        generation = await valid(context, lambda: convert.at_least(request.generation, 0, "generation"))
+        await valid(context, lambda: convert.one_of(request.reason, _REASONS, "reason"))
+        session.core.remove_nominated_pod(pod.uid, generation, Removal(request.reason), request.victims_not_deleted)
         return nomination_extensions_pb2.RemoveNominatedPodResponse()
 
     async def PodEligibleToPreempt(
