@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from earmark.runtime.export import MemorySink
 from earmark.runtime.ids import SeededIds
 from earmark.runtime.inprocess import InProcessNetwork, InProcessServer
 from earmark.runtime.interceptors import ClientInterceptor, ServerInterceptor
-from earmark.runtime.server import ServiceServer, open_channel, serving
+from earmark.runtime.server import AddressError, ServiceServer, check_address, open_channel, serving
 from earmark.runtime.telemetry import Tracing
 from earmark.v1 import nodes_pb2, nodes_pb2_grpc, settlement_pb2, settlement_pb2_grpc
 
@@ -298,3 +299,41 @@ async def test_health_turns_serving_when_told(tmp_path: Path) -> None:
         assert await serving(server.address)
         assert (tmp_path / "h.sock").stat().st_mode & 0o777 == 0o600
     assert not await serving(server.address, timeout=0.2)
+
+
+async def test_a_socket_that_another_process_listens_on_is_not_taken(tmp_path: Path) -> None:
+    telemetry = Tracing("t", SystemClock(), SeededIds(1))
+    async with ServiceServer(f"unix:{tmp_path}/h.sock", telemetry, grace=0) as server:
+        await server.set_ready(ready=True)
+        with pytest.raises(AddressError, match="another process listens there"):
+            async with ServiceServer(f"unix:{tmp_path}/h.sock", telemetry):
+                pass
+        assert await serving(server.address)
+
+
+def test_a_socket_that_was_left_behind_is_taken(tmp_path: Path) -> None:
+    left = socket.socket(socket.AF_UNIX)
+    left.bind(f"{tmp_path}/h.sock")
+    left.close()
+
+    async def serve() -> bool:
+        async with ServiceServer(f"unix:{tmp_path}/h.sock", Tracing("t", SystemClock(), SeededIds(1))) as server:
+            await server.set_ready(ready=True)
+            return await serving(server.address)
+
+    assert asyncio.run(serve())
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("0.0.0.0:80", "loopback only"),
+        ("unix:relative.sock", "absolute path"),
+        ("unix:/" + "x" * 120, "107 bytes at most"),
+        ("nowhere", "want unix:/path or 127.0.0.1:port"),
+        ("127.0.0.1:99999", "want unix:/path or 127.0.0.1:port"),
+    ],
+)
+def test_an_address_that_must_not_be_listened_on_is_refused(address: str, message: str) -> None:
+    with pytest.raises(AddressError, match=message):
+        check_address(address)

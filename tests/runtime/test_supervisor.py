@@ -78,6 +78,16 @@ async def test_a_service_that_never_gets_ready_is_named(tmp_path: Path) -> None:
             pass
 
 
+async def test_two_supervisors_do_not_share_a_state_folder(tmp_path: Path) -> None:
+    async with supervisor(tmp_path, []):
+        with pytest.raises(SupervisorError, match=rf"earmark runs already in .* \(process {os.getpid()}\)"):
+            async with supervisor(tmp_path, []):
+                pass
+        assert await serving(f"unix:{tmp_path}/run/nodes.sock")
+    async with supervisor(tmp_path, []):
+        assert await serving(f"unix:{tmp_path}/run/nodes.sock")
+
+
 async def test_services_end_when_their_supervisor_is_killed(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys; sys.path.insert(0, sys.argv[3]); from pathlib import Path\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -81,6 +82,7 @@ class ServiceServer:
         try:
             if path is not None:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _refuse_taken(path)
             port = self._server.add_insecure_port(self.address)
         except (OSError, RuntimeError) as error:
             raise AddressError(f"{self.address!r}: cannot listen: {error}") from error
@@ -102,6 +104,20 @@ class ServiceServer:
     async def __aexit__(self, *exception: object) -> None:
         await self._health.enter_graceful_shutdown()
         await self._server.stop(self._grace)
+
+
+def _refuse_taken(path: Path) -> None:
+    """Raise OSError where another process answers on a socket; gRPC would take the path from under it."""
+    probe = socket.socket(socket.AF_UNIX)
+    try:
+        probe.settimeout(1.0)
+        probe.connect(str(path))
+    except OSError:
+        # Nobody is there, or it was left by a process that died.
+        return
+    finally:
+        probe.close()
+    raise OSError("another process listens there")
 
 
 def open_channel(address: str, telemetry: RpcTelemetry) -> grpc.aio.Channel:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from earmark.runtime.main import CONFIG_VARIABLE, SUPERVISED_VARIABLE
 from earmark.runtime.process import SERVICES, RuntimeSettings
@@ -92,12 +93,14 @@ class Supervisor:
         self._ready_seconds = ready_seconds
         self._stopping = False
         self._failed: asyncio.Future[str] | None = None
+        self._lock: TextIO | None = None
 
     async def __aenter__(self) -> Supervisor:
         """Start everything. Raises SupervisorError; what had been started is then stopped."""
         self._failed = asyncio.get_running_loop().create_future()
         for folder in (self._runtime.state, self._runtime.run_dir, self._runtime.log_dir):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = _lock(self._runtime.state / "supervisor.lock")
         try:
             first = [service for service in self._services if service.name == _FIRST]
             rest = [service for service in self._services if service.name != _FIRST]
@@ -205,6 +208,9 @@ class Supervisor:
         rest = [service for service in self._services if service.name != _FIRST]
         for group in (rest, first):
             await asyncio.gather(*(self._stop(service) for service in group))
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     async def _stop(self, service: _Service) -> None:
         process = service.process
@@ -220,6 +226,22 @@ class Supervisor:
             service.keeper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await service.keeper
+
+
+def _lock(path: Path) -> TextIO:
+    """Take the state folder for this process, until the returned file is closed. Raises SupervisorError."""
+    file = path.open("a+", encoding="ascii")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.seek(0)
+        owner = file.read().strip() or "unknown"
+        file.close()
+        raise SupervisorError(f"earmark runs already in {path.parent} (process {owner})") from None
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file
 
 
 async def _line(stream: asyncio.StreamReader | None) -> bytes:
