@@ -11,6 +11,9 @@ from earmark.claimcontroller.controller import ClaimController
 from earmark.kube.clock import Clock
 from earmark.v1 import claim_controller_pb2, claim_controller_pb2_grpc
 
+# A delay beyond a day is a slip of the pen.
+LONGEST_DELAY_SECONDS = 86_400
+
 
 class ClaimControllerService(claim_controller_pb2_grpc.ClaimControllerServiceServicer):
     """GetStatus, Pause, Resume and SetDelays."""
@@ -57,8 +60,10 @@ class ClaimControllerService(claim_controller_pb2_grpc.ClaimControllerServiceSer
         """Change the delay, also for what waits already."""
         if not request.HasField("deallocation"):
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "deallocation: want a duration")
-        seconds = request.deallocation.ToTimedelta().total_seconds()
-        if seconds < 0:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"deallocation: want 0s or more, got {seconds:g}s")
+        # Not by timedelta, which a number that is too large for it would break.
+        seconds = request.deallocation.seconds + request.deallocation.nanos / 1e9
+        if not 0 <= seconds <= LONGEST_DELAY_SECONDS:
+            text = f"deallocation: want 0s to {LONGEST_DELAY_SECONDS}s, got {seconds:g}s"
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, text)
         self._controller.set_deallocation_seconds(seconds)
         return claim_controller_pb2.SetDelaysResponse()

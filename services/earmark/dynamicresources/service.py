@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NoReturn, TypeVar
 
 import grpc
@@ -15,7 +14,7 @@ from earmark.dynamicresources.binding import Binder
 from earmark.dynamicresources.caches import Caches
 from earmark.dynamicresources.core import Core, UnknownCycle
 from earmark.dynamicresources.cycles import Cycle
-from earmark.dynamicresources.facts import PodFacts, pod_facts
+from earmark.dynamicresources.facts import PodFacts
 from earmark.dynamicresources.hints import Hint
 from earmark.dynamicresources.nominating import Known, Proposal, Removal
 from earmark.dynamicresources.postfilter import PostFilter
@@ -25,6 +24,7 @@ from earmark.dynamicresources.settings import DRA_PREEMPTION, Settings
 from earmark.dynamicresources.settling import SettlementTracker
 from earmark.dynamicresources.statuses import PLUGIN_NAME, SUCCESS
 from earmark.dynamicresources.wakeups import WakeUp
+from earmark.dynamicresources.whatif import MissingTemplate, wanted_templates, with_pod
 from earmark.kube import objects
 from earmark.kube.clock import Clock
 from earmark.v1 import (
@@ -77,9 +77,10 @@ class Plugin:
         sessions: Sessions,
         clock: Clock,
         new_core: Callable[[], Core],
+        template: Callable[[str, str], Awaitable[objects.ResourceClaimTemplate | None]],
         instance_id: str,
     ) -> None:
-        """`new_core` makes a sandbox's core over the present state."""
+        """`new_core` makes a sandbox's core over the present state; `template` finds one by namespace and name."""
         self.settings = settings
         self.core = core
         self.caches = caches
@@ -88,6 +89,7 @@ class Plugin:
         self.sessions = sessions
         self.clock = clock
         self.new_core = new_core
+        self.template = template
         self.instance_id = instance_id
 
     async def session(self, reference: common_pb2.SessionReference, context: Context) -> Session:
@@ -257,7 +259,10 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
         deadline = self._plugin.clock.monotonic() + self._plugin.settings.state_wait_seconds
         for position, item in enumerate(request.pods):
             left = max(0.0, deadline - self._plugin.clock.monotonic())
-            pod = await self._pod(session, item, f"pods[{position}]", left)
+            try:
+                pod = await self._pod(session, item, f"pods[{position}]", left)
+            except convert.InvalidField as reason:
+                await fail(context, grpc.StatusCode.INVALID_ARGUMENT, str(reason))
             status = session.core.pre_enqueue(pod, convert.pod_ref(item.pod))
             statuses.append(convert.status_message(status))
         return scheduler_plugin_pb2.PreEnqueueResponse(statuses=statuses)
@@ -285,13 +290,30 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
         plugin = self._plugin
         ref = convert.pod_ref(item.pod)
         if item.manifest:
-            return _manifest(item, field)
+            return await self._made_pod(session, _manifest(item, field), item, field)
         if session.scheduler:
             version = convert.resource_version(item.resource_version, field)
             await plugin.caches.wait_seen(0, 0, ref.uid, version, wait_seconds)
             if not plugin.caches.has_pod(ref.uid, version):
                 return None
         return session.core.world.pods.get(ref.uid)
+
+    async def _made_pod(self, session: Session, pod: objects.Pod, item: common_pb2.PodInput, field: str) -> PodFacts:
+        """Make a sandbox's own pod and its claims in the sandbox. Raises InvalidField for a template that is missing."""
+        known = session.core.world.pods.get(item.pod.uid)
+        if known is not None:
+            return known
+        templates: dict[str, objects.ResourceClaimTemplate] = {}
+        for name in wanted_templates(pod):
+            template = await self._plugin.template(pod.metadata.namespace or "default", name)
+            if template is not None:
+                templates[name] = template
+        try:
+            world, facts = with_pod(session.core.world, pod, convert.pod_ref(item.pod), item.priority, templates)
+        except MissingTemplate as reason:
+            raise convert.InvalidField(f"{field}.manifest: {reason}") from reason
+        session.core.commit((world, ()))
+        return facts
 
     # --- cycle -------------------------------------------------------------------------------------------------------
 
@@ -306,12 +328,17 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
         nodes = await valid(
             context, lambda: convert.resource_version(request.nodes_resource_version, "nodes_resource_version")
         )
+        await self._check_pod(session, request.pod, "pod", context)
+        await self._check_pod(session, request.pod, "pod", context)
         not_seen = cleaning = False
         if session.scheduler:
             wait = plugin.settings.state_wait_seconds
             not_seen = not await plugin.caches.wait_seen(pods, nodes, "", 0, wait)
             cleaning = plugin.binder.cleaning(request.pod.pod.uid)
-        pod = await self._pod(session, request.pod, "pod", plugin.settings.state_wait_seconds)
+        try:
+            pod = await self._pod(session, request.pod, "pod", plugin.settings.state_wait_seconds)
+        except convert.InvalidField as reason:
+            await fail(context, grpc.StatusCode.INVALID_ARGUMENT, str(reason))
         if pod is None:
             not_seen = True
             pod = convert.unknown_pod(convert.pod_ref(request.pod.pod), request.pod.priority)
@@ -471,14 +498,11 @@ def _wake_up_message(item: WakeUp) -> scheduler_plugin_pb2.WatchWakeUpsResponse:
     )
 
 
-def _manifest(item: common_pb2.PodInput, field: str) -> PodFacts:
+def _manifest(item: common_pb2.PodInput, field: str) -> objects.Pod:
     try:
-        pod = msgspec.json.decode(item.manifest.encode(), type=objects.Pod)
+        return msgspec.json.decode(item.manifest.encode(), type=objects.Pod)
     except (msgspec.DecodeError, msgspec.ValidationError) as reason:
         raise convert.InvalidField(f"{field}.manifest: {reason}") from reason
-    ref = convert.pod_ref(item.pod, f"{field}.pod")
-    facts = replace(pod_facts(pod), ref=ref)
-    return facts if pod.spec.priority is not None else replace(facts, priority=item.priority)
 
 
 class NominationExtensionsServicer(nomination_grpc.NominationExtensionsServiceServicer):

@@ -23,6 +23,11 @@ from earmark.v1 import common_pb2, framework_pb2, framework_pb2_grpc
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
+async def _named(context: Context, text: str, field: str) -> str:
+    """Return a name, or end the call with INVALID_ARGUMENT where it is empty."""
+    return text or await _fail(context, grpc.StatusCode.INVALID_ARGUMENT, f"{field}: must not be empty")
+
+
 async def _fail(context: Context, code: grpc.StatusCode, text: str) -> NoReturn:
     await context.abort(code, text)
     raise AssertionError("abort returned")
@@ -52,6 +57,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
     async def DryRunFilter(
         self, request: framework_pb2.DryRunFilterRequest, context: Context
     ) -> framework_pb2.DryRunFilterResponse:
+        await _named(context, request.cycle_id, "cycle_id")
         try:
             verdicts = await self._dry_runs.dry_run_filter(request.cycle_id, request.queries)
         except UnknownCycle:
@@ -72,13 +78,16 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
             if request.pod.manifest:
                 pod = manifest_of(request.pod.manifest)
             else:
+                await _named(context, wanted.name, "pod.pod.name")
                 found = self._core.pods.get(wanted.namespace, wanted.name)
                 if found is None or wanted.uid not in ("", found.metadata.uid):
                     await _fail(context, grpc.StatusCode.NOT_FOUND, f"pod.pod: no pod {wanted.namespace}/{wanted.name}")
                 pod = found
             message, fits_on = await self._dry_runs.open_sandbox(pod, request.pod.manifest)
-        except (BadQuery, QuantityError) as error:
+        except BadQuery as error:
             await _fail(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        except QuantityError as error:
+            await _fail(context, grpc.StatusCode.INVALID_ARGUMENT, f"pod.manifest: {error}")
         except (PluginError, AttemptError) as error:
             await _fail(context, grpc.StatusCode.UNAVAILABLE, str(error))
         return framework_pb2.OpenDryRunResponse(input=message, fits_on=fits_on)
@@ -86,7 +95,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
     async def CloseDryRun(
         self, request: framework_pb2.CloseDryRunRequest, context: Context
     ) -> framework_pb2.CloseDryRunResponse:
-        await self._dry_runs.close_sandbox(request.cycle_id)
+        await self._dry_runs.close_sandbox(await _named(context, request.cycle_id, "cycle_id"))
         return framework_pb2.CloseDryRunResponse()
 
     # --- preemption --------------------------------------------------------------------------------------------------
@@ -94,6 +103,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
     async def PreemptPod(
         self, request: framework_pb2.PreemptPodRequest, context: Context
     ) -> framework_pb2.PreemptPodResponse:
+        await _named(context, request.pod.uid, "pod.uid")
         by = f"{request.preemptor.namespace}/{request.preemptor.name}"
         return framework_pb2.PreemptPodResponse(preempted=self._binder.preempt(request.pod.uid, by))
 
@@ -101,6 +111,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
         self, request: framework_pb2.ClearNominationsRequest, context: Context
     ) -> framework_pb2.ClearNominationsResponse:
         core = self._core
+        await _named(context, request.node_name, "node_name")
         response = framework_pb2.ClearNominationsResponse()
         for nomination in core.nominator.on_node(request.node_name):
             if nomination.priority >= request.below_priority:
@@ -120,6 +131,8 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
     async def ActivatePods(
         self, request: framework_pb2.ActivatePodsRequest, context: Context
     ) -> framework_pb2.ActivatePodsResponse:
+        for index, pod in enumerate(request.pods):
+            await _named(context, pod.uid or pod.name, f"pods[{index}]")
         self._core.queue.activate([self._uid(pod) for pod in request.pods], self._core.now())
         self._core.notify()
         return framework_pb2.ActivatePodsResponse()
@@ -136,8 +149,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
         self, request: framework_pb2.ExplainPodRequest, context: Context
     ) -> framework_pb2.ExplainPodResponse:
         pod = request.pod
-        if not pod.name:
-            await _fail(context, grpc.StatusCode.INVALID_ARGUMENT, "pod.name: must not be empty")
+        await _named(context, pod.name, "pod.name")
         return self._explanations.explain(pod.namespace or "default", pod.name, pod.uid)
 
     async def ListQueue(

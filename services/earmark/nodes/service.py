@@ -14,6 +14,9 @@ from earmark.runtime.component import Environment
 from earmark.runtime.retry import retrying
 from earmark.v1 import nodes_pb2, nodes_pb2_grpc
 
+# A delay beyond a day is a slip of the pen.
+LONGEST_DELAY_SECONDS = 86_400
+
 
 class NodesService(nodes_pb2_grpc.NodesServiceServicer):
     """GetNodesStatus, Hold, Release, Attach and SetStartupDelay."""
@@ -76,8 +79,10 @@ class NodesService(nodes_pb2_grpc.NodesServiceServicer):
         except ValueError as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         except ApiError as error:
-            code = grpc.StatusCode.NOT_FOUND if error.not_found else grpc.StatusCode.FAILED_PRECONDITION
-            await context.abort(code, str(error))
+            if error.not_found:
+                text = f"claim: there is no claim {request.namespace}/{request.claim}"
+                await context.abort(grpc.StatusCode.NOT_FOUND, text)
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         except ApiUnavailable as error:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
         return nodes_pb2.AttachResponse()
@@ -88,9 +93,11 @@ class NodesService(nodes_pb2_grpc.NodesServiceServicer):
         """Change how long pods take to start, also for those that are starting."""
         if not request.HasField("startup"):
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "startup: want a duration")
-        seconds = request.startup.ToTimedelta().total_seconds()
-        if seconds < 0:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"startup: want 0s or more, got {seconds:g}s")
+        # Not by timedelta, which a number that is too large for it would break.
+        seconds = request.startup.seconds + request.startup.nanos / 1e9
+        if not 0 <= seconds <= LONGEST_DELAY_SECONDS:
+            text = f"startup: want 0s to {LONGEST_DELAY_SECONDS}s, got {seconds:g}s"
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, text)
         self._kubelets.set_startup_seconds(seconds)
         return nodes_pb2.SetStartupDelayResponse()
 

@@ -23,11 +23,19 @@ FRAMEWORK = "framework"
 
 
 class PeerError(Exception):
-    """A call to another service failed; the text names the service and says how."""
+    """A call to another service failed; the text names the service and says how.
+
+    `code` and `details` are the other service's, where it has answered.
+    """
+
+    def __init__(self, text: str, code: grpc.StatusCode = grpc.StatusCode.UNAVAILABLE, details: str = "") -> None:
+        super().__init__(text)
+        self.code = code
+        self.details = details or text
 
 
 def _failure(peer: str, error: grpc.aio.AioRpcError) -> PeerError:
-    return PeerError(f"{peer}: {error.code().name}: {error.details()}")
+    return PeerError(f"{peer}: {error.code().name}: {error.details()}", error.code(), error.details() or "")
 
 
 class Framework:

@@ -91,7 +91,11 @@ class PreemptionService(preemption_pb2_grpc.PreemptionServiceServicer):
         try:
             opened = await self._framework.open_dry_run(request.pod)
         except PeerError as error:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            # What the framework says of the request holds for this call too: same fields, and no retry helps.
+            known = error.code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND)
+            await context.abort(
+                error.code if known else grpc.StatusCode.UNAVAILABLE, error.details if known else str(error)
+            )
         try:
             if opened.fits_on:
                 return preemption_pb2.DryRunResponse(status=wire.status_message(SUCCESS), fits_on=opened.fits_on)

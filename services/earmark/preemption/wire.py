@@ -29,7 +29,7 @@ class InvalidInput(ValueError):
 
 
 def pod_id(message: common_pb2.PodReference, field: str) -> PodId:
-    """Read a pod reference. Raises InvalidInput if it has no UID, or a name without namespace."""
+    """Read a pod reference. Raises InvalidInput if it has no UID."""
     if not message.uid:
         raise InvalidInput(f"{field}.uid: want the pod's UID")
     return PodId(message.namespace, message.name, message.uid)
@@ -40,10 +40,12 @@ def pod_message(pod: PodId) -> common_pb2.PodReference:
     return common_pb2.PodReference(namespace=pod.namespace, name=pod.name, uid=pod.uid)
 
 
-def status_of(message: common_pb2.Status) -> Status:
-    """Read a status; one without a code is a success, as an absent one is."""
+def status_of(message: common_pb2.Status, field: str = "status") -> Status:
+    """Read a status; one without a code is a success, as an absent one is. Raises InvalidInput for an unknown code."""
     if message.code == common_pb2.STATUS_CODE_UNSPECIFIED:
         return SUCCESS
+    if message.code not in common_pb2.StatusCode.values():
+        raise InvalidInput(f"{field}.code: {message.code} is no status code")
     return Status(Code(message.code), tuple(message.reasons), message.plugin)
 
 
@@ -53,6 +55,8 @@ def status_message(status: Status) -> common_pb2.Status:
         code=common_pb2.StatusCode.ValueType(status.code), reasons=status.reasons, plugin=status.plugin
     )
 
+
+_POLICIES = ("", "PreemptLowerPriority", "Never")
 
 # --- what comes in ---------------------------------------------------------------------------------------------------
 
@@ -70,7 +74,11 @@ def situation_of(message: framework_pb2.PreemptionInput, field: str = "input") -
         message.preemption_policy,
         message.nominated_node_name,
     )
-    statuses = tuple(status_of(status) for status in message.statuses)
+    if message.preemption_policy not in _POLICIES:
+        raise InvalidInput(
+            f"{field}.preemption_policy: want PreemptLowerPriority or Never, got {message.preemption_policy!r}"
+        )
+    statuses = tuple(status_of(status, f"{field}.statuses[{index}]") for index, status in enumerate(message.statuses))
     now = message.now.ToDatetime(UTC)
     pods = tuple(_victim(index, pod, now, f"{field}.pods[{index}].pod") for index, pod in enumerate(message.pods))
     nodes = tuple(
@@ -103,6 +111,8 @@ def _node(
     pods: Sequence[PotentialVictim],
     field: str,
 ) -> Node:
+    if not message.name:
+        raise InvalidInput(f"{field}.name: must not be empty")
     if message.status >= len(statuses):
         raise InvalidInput(f"{field}.status: {message.status} is past the {len(statuses)} statuses")
     beyond = next((pod for pod in message.pods if pod >= len(pods)), None)
@@ -129,8 +139,16 @@ def order_of(message: common_pb2.Nomination) -> Order:
         message.priority,
         message.node_name,
         message.generation,
-        tuple(pod_id(victim, f"nomination.victims[{index}]") for index, victim in enumerate(message.victims)),
+        tuple(_victim_id(victim, f"nomination.victims[{index}]") for index, victim in enumerate(message.victims)),
     )
+
+
+def _victim_id(message: common_pb2.PodReference, field: str) -> PodId:
+    # The API is told its name.
+    for part in ("namespace", "name"):
+        if not getattr(message, part):
+            raise InvalidInput(f"{field}.{part}: must not be empty")
+    return pod_id(message, field)
 
 
 # --- what goes to the framework --------------------------------------------------------------------------------------
