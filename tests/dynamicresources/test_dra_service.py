@@ -688,3 +688,36 @@ async def test_a_settling_window_is_listed_and_watched(scheduler: Scheduler) -> 
     await scheduler.settle()
     events = await scheduler.world.api.list(objects.Event)
     assert [event.reason for event in events.items] == ["PreemptionSettled"]
+
+
+async def test_a_sandbox_may_ask_about_a_pod_of_its_own(scheduler: Scheduler) -> None:
+    await scheduler.world.apply(
+        {
+            "kind": "ResourceClaimTemplate",
+            "metadata": {"name": "one"},
+            "spec": {"spec": claim("x")["spec"]},
+        }
+    )
+    answer = await scheduler.plugin.OpenSession(
+        scheduler_plugin_pb2.OpenSessionRequest(kind=scheduler_plugin_pb2.SESSION_KIND_SANDBOX), timeout=5
+    )
+    entry = '"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "%s"}]'
+
+    def request(template: str) -> scheduler_plugin_pb2.PreFilterRequest:
+        item = common_pb2.PodInput(
+            pod=common_pb2.PodReference(namespace="default", name="mine", uid="mine"),
+            priority=7,
+            manifest='{"metadata": {"name": "mine"}, "spec": {' + entry % template + "}}",
+        )
+        return scheduler_plugin_pb2.PreFilterRequest(session=answer.session, pod=item)
+
+    with pytest.raises(grpc.aio.AioRpcError) as failure:
+        await scheduler.plugin.PreFilter(request("none"), timeout=5)
+    assert code_of(failure) == (
+        grpc.StatusCode.INVALID_ARGUMENT,
+        "pod.manifest: ResourceClaimTemplate default/none does not exist",
+    )
+    opened = await scheduler.plugin.PreFilter(request("one"), timeout=5)
+    assert opened.status.code == SUCCESS
+    scheduler.session = answer.session
+    assert (await scheduler.filter(opened.cycle_id)).code == SUCCESS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import cast
 
@@ -24,10 +25,14 @@ from earmark.dynamicresources.settings import Settings
 from earmark.dynamicresources.settling import Metrics, SettlementTracker
 from earmark.dynamicresources.solving import Solver, allocator_features
 from earmark.dynamicresources.state import World
+from earmark.kube import objects
+from earmark.kube.api import ApiError, ApiUnavailable
 from earmark.runtime.component import Environment, Server
 from earmark.v1.nomination_extensions_pb2_grpc import add_NominationExtensionsServiceServicer_to_server
 from earmark.v1.scheduler_plugin_pb2_grpc import add_SchedulerPluginServiceServicer_to_server
 from earmark.v1.settlement_pb2_grpc import add_SettlementServiceServicer_to_server
+
+_log = logging.getLogger(__name__)
 
 
 class DynamicResources:
@@ -62,8 +67,16 @@ class DynamicResources:
             sessions=Sessions(env.ids.uuid, env.clock.monotonic, settings.sandbox_timeout_seconds),
             clock=env.clock,
             new_core=lambda: Core(self.core.world, settings, solver, env.ids.uuid),
+            template=self._template,
             instance_id=env.ids.uuid(),
         )
+
+    async def _template(self, namespace: str, name: str) -> objects.ResourceClaimTemplate | None:
+        try:
+            return await self._env.api.get(objects.ResourceClaimTemplate, name, namespace)
+        except (ApiError, ApiUnavailable) as trouble:
+            _log.warning("ResourceClaimTemplate %s/%s: %s", namespace, name, trouble)
+            return None
 
     def _deadline(self) -> Callable[[], bool]:
         seconds = self._settings.filter_timeout_seconds

@@ -299,7 +299,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
         return session.core.world.pods.get(ref.uid)
 
     async def _made_pod(self, session: Session, pod: objects.Pod, item: common_pb2.PodInput, field: str) -> PodFacts:
-        """Make a sandbox's own pod and its claims in the sandbox. Raises InvalidField for a template that is missing."""
+        """Make a sandbox's own pod and its claims in it. Raises InvalidField for a template that is missing."""
         known = session.core.world.pods.get(item.pod.uid)
         if known is not None:
             return known
