@@ -270,7 +270,8 @@ SEEDS = [
     {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"},
      "spec": {"minAvailable": "50%", "selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}}},
     {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}, "type": "Normal", "reason": "r",
-     "eventTime": "2026-01-01T00:00:00Z", "regarding": {"kind": "Pod"}},
+     "eventTime": "2026-01-01T00:00:00Z", "regarding": {"kind": "Pod"}, "action": "a", "reportingController": "x/y",
+     "reportingInstance": "i"},
     {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": {"name": "r"},
      "spec": {"taint": {"key": "k", "effect": "None"}, "deviceSelector": {"driver": "d"}}},
     {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}, "spec": {"leaseTransitions": 1}},
@@ -311,19 +312,33 @@ def mutated(rng: random.Random, value: Any) -> Any:
     return value
 
 
+async def plant(app: ApiApplication) -> None:
+    """Make the objects that requests are about, where they are not there."""
+    for seed in SEEDS:
+        await ask(app, "POST", COLLECTIONS[seed["kind"]], body=seed)
+
+
 async def fuzzed(app: ApiApplication, rng: random.Random) -> Response:
+    if rng.random() < 0.1:
+        await plant(app)
     seed = rng.choice(SEEDS)
     collection = COLLECTIONS[seed["kind"]]
     name = seed["metadata"]["name"]
     body: Any = mutated(rng, seed)
-    method = rng.choice(["POST", "POST", "PUT", "PATCH", "PATCH", "DELETE", "GET"])
+    method = rng.choice(["POST", "PUT", "PUT", "PATCH", "PATCH", "PATCH", "DELETE", "GET"])
     path = collection if method == "POST" else f"{collection}/{name}"
-    path += rng.choice(["", "", "", "", "/status", "/binding", "/%00", "//", "/x/y"])
+    path += rng.choice(
+        ["", "", "", "", "", "/status", "/status", "/binding", "/eviction", rng.choice(["/%00", "//", "/x/y"])]
+    )
     headers = {}
+    queries = []
     if method == "PATCH":
         headers["content-type"] = rng.choice(
-            ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"]
-        )
+            ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json",
+             "application/apply-patch+yaml"]
+        )  # fmt: skip
+        if "apply" in headers["content-type"]:
+            queries = ["fieldManager=a", "fieldManager=b", "fieldManager=b&force=true", "fieldManager=%00"]
         if "json-patch" in headers["content-type"]:
             where = rng.choice(["", "/spec", "/metadata", "/metadata/name", "/status/x", "/spec/containers/0", "/a/-"])
             body = [{"op": rng.choice(["add", "remove", "replace", "test", "move", "copy", "?"]), "path": where,
@@ -332,7 +347,8 @@ async def fuzzed(app: ApiApplication, rng: random.Random) -> Response:
         body = rng.choice([None, {"gracePeriodSeconds": rng.choice(JUNK)}, {"preconditions": rng.choice(JUNK)}])
     query = rng.choice(
         ["", "", "", "limit=1", "limit=-1", "labelSelector=%00", "fieldSelector=a", "dryRun=All", "fieldValidation=Strict",
-         "resourceVersion=1&resourceVersionMatch=Exact", "continue=AAAA", "fieldValidation=%ff"]
+         "resourceVersion=1&resourceVersionMatch=Exact", "continue=AAAA", "fieldValidation=%ff",
+         *queries * 5]
     )  # fmt: skip
     return await ask(app, method, path, body=body, query=query, headers=headers)
 

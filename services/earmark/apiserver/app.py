@@ -20,15 +20,18 @@ from earmark.apiserver.errors import StatusError
 from earmark.apiserver.eviction import evict
 from earmark.apiserver.registry import Deleted, Registry
 from earmark.apiserver.requests import (
+    APPLY_PATCH,
     LARGEST_BODY_BYTES,
     Query,
     delete_options,
     media_type,
+    read_applied,
     read_body,
     read_patch,
     read_query,
     write_options,
 )
+from earmark.apiserver.results import WriteOptions
 from earmark.apiserver.routes import Route, route
 from earmark.apiserver.storage import StoreError
 from earmark.apiserver.streaming import WatchRequest, WatchStream
@@ -56,6 +59,7 @@ class _Call:
     accept: str
     content_type: str
     body: bytes
+    user_agent: str
     warnings: list[str] = field(default_factory=list)
 
 
@@ -122,7 +126,7 @@ class ApiApplication:
         await send({"type": "http.response.body", "body": answer.body})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, warnings: list[str]) -> _Answer | None:
-        authorization = accept = content_type = b""
+        authorization = accept = content_type = user_agent = b""
         for name, value in scope["headers"]:
             if name == b"authorization":
                 authorization = value
@@ -130,6 +134,8 @@ class ApiApplication:
                 accept = value
             elif name == b"content-type":
                 content_type = value
+            elif name == b"user-agent":
+                user_agent = value
         if not self._guard.admits(authorization):
             raise StatusError(401, "Unauthorized", "Unauthorized")
         method = scope["method"]
@@ -146,6 +152,7 @@ class ApiApplication:
             accept.decode("latin-1"),
             media_type(content_type),
             body,
+            user_agent.decode("latin-1"),
             warnings,
         )
         target = route(call.path)
@@ -227,7 +234,7 @@ class ApiApplication:
         registry = self._registry
         if target.name and target.subresource not in ("binding", "eviction"):
             raise errors.method_not_allowed(target.resource)
-        options = write_options(call.query, call.warnings)
+        options = write_options(call.query, call.user_agent, call.warnings)
         data = read_body(call.body, call.content_type)
         kind, name = target.resource.kind, target.name or _name(data)
         await registry.faults.before(self._clock, "create", kind, name, target.subresource)
@@ -254,7 +261,7 @@ class ApiApplication:
         registry = self._registry
         if not target.name or target.subresource not in ("", "status"):
             raise errors.method_not_allowed(target.resource)
-        options = write_options(call.query, call.warnings)
+        options = write_options(call.query, call.user_agent, call.warnings)
         data = read_body(call.body, call.content_type)
         if target.core_events:
             data = events.from_core(data)
@@ -271,7 +278,12 @@ class ApiApplication:
         registry = self._registry
         if not target.name or target.subresource not in ("", "status"):
             raise errors.method_not_allowed(target.resource)
-        options = write_options(call.query, call.warnings)
+        options = write_options(call.query, call.user_agent, call.warnings)
+        if call.content_type == APPLY_PATCH:
+            return await self._apply(target, call, options)
+        if "force" in call.query.fields:
+            cause = errors.forbidden("force", "may not be specified for non-apply patch")
+            raise StatusError(422, "Invalid", f"force: {cause.message}", causes=[cause])
         patch, patch_type = read_patch(call.body, call.content_type)
         if target.core_events:
             patch = events.from_core(patch)
@@ -289,6 +301,26 @@ class ApiApplication:
         await registry.durable(written.revision)
         registry.faults.after("patch", kind, target.name, target.subresource)
         return _Answer(200, self._shown(target, written.body))
+
+    async def _apply(self, target: Route, call: _Call, options: WriteOptions) -> _Answer:
+        registry = self._registry
+        data = read_applied(call.query, call.body)
+        if target.core_events:
+            data = events.from_core(data)
+        kind = target.resource.kind
+        await registry.faults.before(self._clock, "patch", kind, target.name, target.subresource)
+        written = registry.apply(
+            BY_KIND[kind],
+            target.namespace,
+            target.name,
+            data,
+            force=call.query.flag("force"),
+            subresource=target.subresource,
+            options=options,
+        )
+        await registry.durable(written.revision)
+        registry.faults.after("patch", kind, target.name, target.subresource)
+        return _Answer(201 if written.created else 200, self._shown(target, written.body))
 
     async def _delete(self, target: Route, call: _Call) -> _Answer:
         registry = self._registry

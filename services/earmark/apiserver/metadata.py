@@ -20,7 +20,8 @@ def stamp_new(
     """Set what the server sets in a new object's metadata, and drop what only it may set."""
     meta = data["metadata"]
     given = dict(meta)
-    for key in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+    for key in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+                "managedFields"):  # fmt: skip
         given.pop(key, None)
     name = given.pop("name", "")
     base = given.get("generateName", "")

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from earmark.apiserver import errors
+from earmark.apiserver import errors, ownership
 from earmark.apiserver.errors import StatusError
 from earmark.apiserver.faults import Faults
 from earmark.apiserver.history import DEFAULT_LENGTH, RawEvent, Stored, Watch
@@ -198,9 +198,12 @@ class Registry:
 
     def create(self, resource: Resource, namespace: str, data: Any, options: WriteOptions = PLAIN_WRITE) -> Written:
         """Create an object."""
+        return self._create(resource, namespace, self.read(resource, data, options), options)
+
+    def _create(self, resource: Resource, namespace: str, data: Data, options: WriteOptions) -> Written:
         strategy = self._strategies[resource.kind]
-        data = self.read(resource, data, options)
         meta = data["metadata"]
+        owners = meta.pop("managedFields", None) if options.applies else None
         self._check_namespace(resource, namespace, meta)
         stamp_new(data, resource, namespace, self._new_uid(), self.now(), self._suffix)
         if meta.pop("resourceVersion", "") not in ("", "0"):
@@ -217,6 +220,8 @@ class Registry:
             raise errors.invalid_object(resource, name, causes)
         if (namespace, name) in self._tables[resource.kind].objects:
             raise errors.already_exists(resource, name)
+        if owners is not None:
+            meta["managedFields"] = owners
         return replace(self._commit(resource, data, None, options), created=True)
 
     def update(
@@ -271,6 +276,45 @@ class Registry:
                 raise errors.invalid_object(resource, name, [cause]) from error
             raise
         return self._replace(resource, stored, new, subresource, options)
+
+    def apply(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        data: Any,
+        *,
+        force: bool = False,
+        subresource: str = "",
+        options: WriteOptions = PLAIN_WRITE,
+    ) -> Written:
+        """Apply an object server-side: create it, or merge what is given into it, and own what was given."""
+        applied = self.read(resource, data, options)
+        meta = applied["metadata"]
+        if meta.get("managedFields"):
+            raise errors.bad_request("metadata.managedFields must be nil")
+        if meta.setdefault("name", name) != name:
+            raise errors.bad_request(f"the name of the object ({meta['name']}) is not the name on the URL ({name})")
+        for key in [key for key in applied if key not in ("apiVersion", "kind", "metadata")]:
+            if self._strategies[resource.kind].has_status and (key == "status") is not (subresource == "status"):
+                # Not this path's to write, so not its to own either.
+                del applied[key]
+        options = replace(options, applies=True)
+        how = ownership.Apply(options.manager, subresource, force, resource.api_version, time_text(self.now()))
+        type_name = self.schema.roots[resource.kind]
+        stored = self._tables[resource.kind].objects.get((namespace, name))
+        if stored is None:
+            if subresource:
+                raise errors.not_found(resource, name)
+            if uid := meta.get("uid"):
+                raise errors.conflict(
+                    resource, name, f"Precondition failed: UID in precondition: {uid}, no such object"
+                )
+            made = ownership.apply(self.schema, type_name, None, applied, how)
+            return self._create(resource, namespace, made, options)
+        new = ownership.apply(self.schema, type_name, _decode(stored.body), applied, how)
+        # Read once more, because what was given up may leave empty lists and maps behind.
+        return self._replace(resource, stored, self.read(resource, new, PLAIN_WRITE), subresource, options)
 
     def bind(self, namespace: str, name: str, data: Any, options: WriteOptions = PLAIN_WRITE) -> Written:
         """Bind a pod to the node of a Binding."""
@@ -425,6 +469,7 @@ class Registry:
         old = _decode(stored.body)
         meta, before = new["metadata"], old["metadata"]
         strategy = self._strategies[resource.kind]
+        owners = meta.pop("managedFields", None)
         for key in ("name", "namespace"):
             if meta.setdefault(key, before.get(key, "")) != before.get(key, ""):
                 raise errors.bad_request(
@@ -453,9 +498,15 @@ class Registry:
                 meta["generation"] = before.get("generation", 0) + 1
         if causes:
             raise errors.invalid_object(resource, stored.name, causes)
+        kept = new["metadata"]
+        kept.pop("managedFields", None)
+        if options.applies and owners is not None:
+            kept["managedFields"] = owners
+        elif "managedFields" in before and owners != [{}]:
+            how = ownership.Apply(options.manager, subresource, False, resource.api_version, time_text(self.now()))
+            ownership.after_update(self.schema, self.schema.roots[resource.kind], old, new, how)
         if new == old:
             return Written(stored.body, stored.revision)
-        kept = new["metadata"]
         if (
             "deletionTimestamp" in kept
             and not kept.get("finalizers")

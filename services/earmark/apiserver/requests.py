@@ -16,6 +16,7 @@ from earmark.kube.manifests import ManifestError, load_documents
 
 LARGEST_BODY_BYTES = 3 * 1024 * 1024
 _MOST_QUERY_FIELDS = 100
+_LONGEST_MANAGER = 128
 _JSON = ("", "application/json")
 _YAML = ("application/yaml", "text/yaml")
 PATCH_TYPES = {patch_type.value: patch_type for patch_type in PatchType}
@@ -103,6 +104,20 @@ def _read_yaml(body: bytes) -> Any:
     return documents[0].data
 
 
+def read_applied(query: Query, body: bytes) -> Any:
+    """Read the body of a server-side apply."""
+    if not query.text("fieldManager"):
+        cause = errors.required("fieldManager", "is required for apply patch")
+        raise StatusError(
+            422, "Invalid", f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {cause.message}', causes=[cause]
+        )
+    data = _read_yaml(body)
+    for key in ("apiVersion", "kind"):
+        if not isinstance(data, dict) or not isinstance(data.get(key), str):
+            raise errors.bad_request(f"error decoding YAML: Object '{key}' is missing")
+    return data
+
+
 def read_patch(body: bytes, content_type: str) -> tuple[Any, PatchType]:
     """Read a patch."""
     patch_type = PATCH_TYPES.get(content_type)
@@ -111,8 +126,12 @@ def read_patch(body: bytes, content_type: str) -> tuple[Any, PatchType]:
     return _read_json(body), patch_type
 
 
-def write_options(query: Query, warnings: list[str]) -> WriteOptions:
+def write_options(query: Query, user_agent: str, warnings: list[str]) -> WriteOptions:
     """Return how a write is to be done; warnings are collected in `warnings`."""
+    manager = query.text("fieldManager") or user_agent.split("/", 1)[0][:_LONGEST_MANAGER] or "unknown"
+    if len(manager) > _LONGEST_MANAGER or not manager.isprintable():
+        cause = errors.invalid("fieldManager", manager[:_LONGEST_MANAGER], "must be at most 128 printable characters")
+        raise StatusError(422, "Invalid", f"fieldManager: {cause.message}", causes=[cause])
     validation = query.text("fieldValidation") or "Warn"
     if validation not in ("Ignore", "Warn", "Strict"):
         raise _invalid_option("fieldValidation", validation, ("Ignore", "Strict", "Warn"))
@@ -120,6 +139,7 @@ def write_options(query: Query, warnings: list[str]) -> WriteOptions:
         dry_run=_dry_run(query.text("dryRun")),
         strict=validation == "Strict",
         warnings=warnings if validation == "Warn" else None,
+        manager=manager,
     )
 
 

@@ -12,6 +12,10 @@ class WriteOptions:
     dry_run: bool = False
     strict: bool = False
     warnings: list[str] | None = None
+    # The object comes from a server-side apply, with the managedFields that it shall have.
+    applies: bool = False
+    # Who writes, for managedFields.
+    manager: str = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
