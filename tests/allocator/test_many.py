@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -151,3 +152,34 @@ def test_asked_twice_in_any_way_recorded_problems_have_one_answer() -> None:
         if outcomes[0].fits:
             results = [outcome.results(fixed) or () for outcome in outcomes]
             assert [*map(plain_result, results[0])] == [*map(plain_result, results[1])]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_yes_or_no_agrees_with_a_search_for_every_state(seed: int) -> None:
+    chance = random.Random(seed)
+    slices, nodes = [], [NodeFacts(f"n{number}") for number in range(4)]
+    for node in nodes:
+        members = [
+            device(f"gpu-{k}", attributes={"model": {"string": chance.choice("ab")}}, consumesCounters=[
+                {"counterSet": "cs", "counters": {"m": {"value": str(chance.randint(1, 4))}}}])
+            for k in range(5)
+        ]  # fmt: skip
+        sets = [{"name": "cs", "counters": {"m": {"value": str(chance.randint(5, 9))}}}]
+        pool = f"p-{node.name}"
+        slices.append(slice_of(f"s-{node.name}", members, pool=pool, count=2, nodeName=node.name))
+        slices.append(slice_of(f"t-{node.name}", pool=pool, count=2, nodeName=node.name, sharedCounters=sets))
+    inventory = inventory_of(*slices)
+    wanted = claim_of(exactly("r0", selectors=[MODEL]), exactly("r1", count=chance.randint(1, 2)),
+                      constraints=[{"matchAttribute": "gpu.example.com/model"}] if seed % 2 else [])  # fmt: skip
+    allocator = Allocator(inventory)
+    problem = allocator.prepare([wanted])
+    for _ in range(60):
+        node = chance.choice(nodes)
+        ledgers = []
+        for _ in range(chance.randint(1, 2)):
+            ledger = Ledger()
+            for k in chance.sample(range(5), chance.randint(0, 3)):
+                ledger = ledger.charge(f"c{k}", allocation_of(result_of(f"gpu-{k}", f"p-{node.name}")))
+            ledgers.append(ledger)
+        fresh = allocator.prepare([wanted]).allocate_many([(node, ledgers)], expired=never)[0]
+        assert problem.fits_many([(node, ledgers)], expired=never) == [fresh.fits]

@@ -16,20 +16,22 @@ _GONE: Any = object()
 
 # The tip is copied at every change, so it must stay small; the middle is copied when the tip is full, the base when the
 # middle has outgrown its square root. That makes a change cost a few entries on average, and a fork nothing.
-_TIP = 12
+_TIP = 16
 _MIDDLE = 64
 
 
 class OverlayMap(Generic[K, V]):
     """An immutable mapping in three layers: a large shared base, a middle and a small tip. Values are never None."""
 
-    __slots__ = ("_base", "_middle", "_size", "_tip")
+    __slots__ = ("_base", "_changes", "_middle", "_size", "_tip")
 
     def __init__(self, base: Mapping[K, V] | None = None) -> None:
         self._base: dict[K, V] = dict(base) if base else {}
         self._middle: dict[K, V] = {}
         self._tip: dict[K, V] = {}
         self._size = len(self._base)
+        # How often a changed copy was made of this very map.
+        self._changes = 0
 
     def get(self, key: K) -> V | None:
         """Return the value, or None where there is none."""
@@ -57,24 +59,31 @@ class OverlayMap(Generic[K, V]):
         return self._changed(key, _GONE, -1)
 
     def _changed(self, key: K, value: V, growth: int) -> OverlayMap[K, V]:
+        self._changes += 1
+        if self._changes == 2:
+            # Others will follow: what they would all have to merge by themselves is better merged here, once.
+            self._settle(4)
+        elif len(self._tip) >= _TIP:
+            self._settle(1)
         new: OverlayMap[K, V] = OverlayMap.__new__(OverlayMap)
         tip = self._tip.copy()
         # Taken out first, so that the order is that of the last change.
         tip.pop(key, None)
         tip[key] = value
         new._base, new._middle, new._tip, new._size = self._base, self._middle, tip, self._size + growth
-        if len(tip) > _TIP:
-            new._settle()
+        new._changes = 0
         return new
 
-    def _settle(self) -> None:
-        """Move the tip to the middle, and the middle to the base if it is time; before anybody sees the map."""
-        middle = self._middle.copy()
-        for key, value in self._tip.items():
-            middle.pop(key, None)
-            middle[key] = value
-        self._middle, self._tip = middle, {}
-        if len(middle) > _MIDDLE and len(middle) * len(middle) > len(self._base):
+    def _settle(self, eagerness: int) -> None:
+        """Move the tip to the middle, and the middle to the base if it is large. The content stays the same."""
+        if self._tip:
+            middle = self._middle.copy()
+            for key, value in self._tip.items():
+                middle.pop(key, None)
+                middle[key] = value
+            self._middle, self._tip = middle, {}
+        size = len(self._middle) * eagerness
+        if size > _MIDDLE and size * size > len(self._base):
             self._base, self._middle = dict(self.items()), {}
 
     def items(self) -> Iterator[tuple[K, V]]:

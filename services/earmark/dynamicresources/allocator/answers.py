@@ -19,6 +19,7 @@ from earmark.dynamicresources.allocator.signature import ReadSet
 from earmark.dynamicresources.allocator.skeleton import Skeleton, make_skeleton
 from earmark.dynamicresources.allocator.solve import solve
 from earmark.dynamicresources.allocator.usage import Merged, PoolState
+from earmark.dynamicresources.allocator.witness import Witness
 from earmark.dynamicresources.inventory import Inventory
 from earmark.dynamicresources.ledger import Ledger
 from earmark.kube.objects import AllocationResult
@@ -65,6 +66,7 @@ class Answers:
         self._skeletons: dict[int, Skeleton] = {}
         self._solutions: dict[_Key, Solution | None] = {}
         self._fits: dict[_Key, bool] = {}
+        self._witnesses: dict[int, Witness] = {}
         alternatives = [
             alternative for claim in claims for request in claim.requests for alternative in request.alternatives
         ]
@@ -116,7 +118,14 @@ class Answers:
             if skeleton.many_terms:
                 outcome = self.outcome(node, ledgers, expired)
                 return outcome.error or outcome.fits
-            answer = self._solution(view, node, states, expired) is not None
+            witness = self._witnesses.get(view.signature)
+            if witness is not None and witness.holds(states):
+                answer = True
+            else:
+                solution = self._solution(view, node, states, expired)
+                answer = solution is not None
+                if solution is not None:
+                    self._witnesses[view.signature] = Witness(skeleton, solution)
         except AllocationError as error:
             return error
         self._fits[key] = answer

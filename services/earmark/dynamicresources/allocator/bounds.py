@@ -34,32 +34,30 @@ class Bounds:
         self.task = task
         self.end = end
         self.share_index = share_index
-        self._cheapest: list[list[tuple[int, int]]] = []
+        self._cheapest: list[list[tuple[int, int]]] | None = None
         self.plain = not any(choice.admin for wish in task.wishes for choice in wish.choices)
 
-    def prepare_picks(self) -> None:
-        """Sort devices by what they take of each counter, for payable."""
-        task = self.task
-        for dim in range(len(task.available)):
-            amounts = [0] * task.devices
-            for device, charges in task.counters.items():
-                if not task.shareable >> device & 1:
-                    for other, amount in charges:
-                        if other == dim:
-                            amounts[device] = amount
-            order = sorted(range(task.devices), key=amounts.__getitem__)
-            self._cheapest.append([(1 << device, amounts[device]) for device in order])
+    @property
+    def cheapest(self) -> list[list[tuple[int, int]]]:
+        """Per counter the devices as (bit, amount), cheapest first; shareable ones count as free."""
+        if self._cheapest is None:
+            task = self.task
+            self._cheapest = []
+            for dim in range(len(task.available)):
+                amounts = [0] * task.devices
+                for device, charges in task.counters.items():
+                    if not task.shareable >> device & 1:
+                        for other, amount in charges:
+                            if other == dim:
+                                amounts[device] = amount
+                order = sorted(range(task.devices), key=amounts.__getitem__)
+                self._cheapest.append([(1 << device, amounts[device]) for device in order])
+        return self._cheapest
 
     def payable(self, candidates: int, left: int, cnt: State) -> bool:
         """Whether the cheapest of the candidates can be paid for, counter by counter."""
-        for order, most in zip(self._cheapest, cnt, strict=True):
-            cost, missing = 0, left
-            for bit, amount in order:
-                if candidates & bit:
-                    cost += amount
-                    missing -= 1
-                    if not missing:
-                        break
+        for order, most in zip(self.cheapest, cnt, strict=True):
+            cost = _cost(order, candidates, left)
             if cost and cost > most:
                 return False
         return True
@@ -190,26 +188,23 @@ class Bounds:
 
     def _counters(self, options: list[list[tuple[Choice, int]]], cnt: State) -> bool:
         """The smallest amounts that the wishes can take must fit, wish by wish and each device once."""
-        counters, shareable = self.task.counters, self.task.shareable
-        for dim, left in enumerate(cnt):
-            least = 0
-            union = total = 0
-            for found in options:
-                best = -1
-                for choice, free in found:
-                    amounts = _amounts(counters, free, dim, shareable)
-                    cost = sum(amounts[: choice.num])
-                    best = cost if best < 0 else min(best, cost)
-                    union |= free
-                least += best
-                total += min(choice.num for choice, _ in found)
+        union = total = 0
+        for found in options:
+            total += min(choice.num for choice, _ in found)
+            for _, free in found:
+                union |= free
+        once = self.plain and not union & self.task.shareable
+        for order, left in zip(self.cheapest, cnt, strict=True):
             # A counter may be negative while nothing that is left would be charged to it.
+            if once:
+                cost = _cost(order, union, total)
+                if cost and cost > left:
+                    return False
+            least = 0
+            for found in options:
+                least += min(_cost(order, free, choice.num) for choice, free in found)
             if least and least > left:
                 return False
-            if self.plain and not union & shareable:
-                once = sum(_amounts(counters, union, dim, shareable)[:total])
-                if once and once > left:
-                    return False
         return True
 
     def _shares(self, options: list[list[tuple[Choice, int]]], loads: Loads) -> bool:
@@ -274,17 +269,17 @@ def _frequent(tests: list[int], devices: int, count: int, state: int) -> int:
     return sum(value for value, number in numbers.items() if number >= count)
 
 
-def _amounts(counters: dict[int, tuple[tuple[int, int], ...]], devices: int, dim: int, shareable: int) -> list[int]:
-    amounts = []
-    for device in _bits(devices):
-        amount = 0
-        if not shareable >> device & 1:
-            for other, value in counters.get(device, ()):
-                if other == dim:
-                    amount = value
-        amounts.append(amount)
-    amounts.sort()
-    return amounts
+def _cost(order: list[tuple[int, int]], devices: int, count: int) -> int:
+    """What the cheapest `count` of the devices cost together."""
+    cost = 0
+    if count > 0:
+        for bit, amount in order:
+            if devices & bit:
+                cost += amount
+                count -= 1
+                if not count:
+                    break
+    return cost
 
 
 def _assignable(demands: list[tuple[int, int]]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from earmark.dynamicresources.allocator.integers import Choice, Task, Wish
-from earmark.dynamicresources.allocator.rows import bits
 from earmark.dynamicresources.allocator.skeleton import Skeleton, StaticChoice
 from earmark.dynamicresources.allocator.usage import Merged
 
@@ -14,8 +13,10 @@ def compile_task(skeleton: Skeleton, merged: Merged, *, with_groups: bool) -> Ta
     with_groups: the gate for compatibility groups.
     """
     counters, groups, available, group_start, overdrawn = _charges(skeleton, merged, with_groups)
-    room, names = dict(skeleton.room), _numbered_names(skeleton)
+    room = skeleton.room
     taken = merged.taken
+    if taken:
+        room = dict(room)
     for device, amounts in taken.items():
         if device in room:
             pairs = zip(skeleton.room_names[device], room[device], strict=True)
@@ -33,7 +34,7 @@ def compile_task(skeleton: Skeleton, merged: Merged, *, with_groups: bool) -> Ta
         starts=tuple(skeleton.starts),
         shareable=skeleton.shareable,
         room=room,
-        room_names=names,
+        room_names=skeleton.room_numbers,
         counters=counters,
         available=available,
         groups=groups,
@@ -41,42 +42,22 @@ def compile_task(skeleton: Skeleton, merged: Merged, *, with_groups: bool) -> Ta
     )
 
 
-def _numbered_names(skeleton: Skeleton) -> dict[int, tuple[int, ...]]:
-    numbers: dict[str, int] = {}
-    return {
-        device: tuple(numbers.setdefault(name, len(numbers)) for name in names)
-        for device, names in skeleton.room_names.items()
-    }
-
-
 def _choice(skeleton: Skeleton, static: StaticChoice, exclusive: int, overdrawn: int,
             taken: dict[int, dict[str, int]]) -> Choice:  # fmt: skip
     admin = static.alternative.admin
-    refused = static.refused | overdrawn
-    late = 0
-    shares: dict[int, tuple[int, ...]] = {}
-    for device, amounts in static.consumed.items():
-        used = taken.get(device, {})
-        capacities = skeleton.capacities[device]
-        for name, amount in amounts.items():
-            if amount.nano + used.get(name, 0) > capacities[name]:
+    late = static.late
+    for device, used in taken.items():
+        capacities = skeleton.capacities.get(device, {})
+        for name, amount in static.amounts.get(device, ()):
+            if amount + used.get(name, 0) > capacities[name]:
                 late |= 1 << device
                 break
-    if skeleton.shareable:
-        for device in bits(static.selected & skeleton.shareable):
-            consumed = static.consumed.get(device, {})
-            shares[device] = tuple(consumed[name].nano for name in skeleton.room_names[device])
     if static.listed is not None:
-        blocked = refused if admin else refused | exclusive
-        return Choice(static.number, static.num, admin, 0, 0, static.listed, blocked, static.uses, shares, late)
-    mask = static.selected & ~refused & ~late
-    for use in static.uses:
-        mask &= ~(use.missing & ~use.mines)
-    mines = static.mines
-    if not admin:
-        mask &= ~exclusive
-        mines &= ~exclusive
-    return Choice(static.number, static.num, admin, mask, mines, None, 0, static.uses, shares)
+        blocked = static.refused | overdrawn | (0 if admin else exclusive)
+        return Choice(static.number, static.num, admin, 0, 0, static.listed, blocked, static.uses, static.shares, late)
+    out = late | overdrawn | (0 if admin else exclusive)
+    mines = static.mines if admin else static.mines & ~exclusive
+    return Choice(static.number, static.num, admin, static.mask & ~out, mines, None, 0, static.uses, static.shares)
 
 
 _Charges = dict[int, tuple[tuple[int, int], ...]]

@@ -43,6 +43,13 @@ class StaticChoice:
     listed: tuple[int, ...] | None
     uses: tuple[ConstraintUse, ...]
     consumed: dict[int, dict[str, Quantity]]
+    amounts: dict[int, tuple[tuple[str, int], ...]]
+    """The same in nano units, in the order of the device's capacities."""
+    shares: dict[int, tuple[int, ...]]
+    late: int
+    """Devices that have not as much even when nothing is in use."""
+    mask: int
+    """What can be picked when nothing is in use (not for All)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +89,8 @@ class Skeleton:
     shareable: int = 0
     room: dict[int, tuple[int, ...]] = field(default_factory=dict)
     room_names: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    room_numbers: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """The same names as numbers."""
     capacities: dict[int, dict[str, int]] = field(default_factory=dict)
     """Per device that has any: its capacities in nano units."""
     consumption: dict[int, tuple[int, Pairs, Pairs]] = field(default_factory=dict)
@@ -149,6 +158,7 @@ class _Builder:
         self.unselectable = 0
         self.off_node = 0
         self.alternatives = 0
+        self.capacity_numbers: dict[str, int] = {}
 
     # --- devices -----------------------------------------------------------------------------------------------------
 
@@ -193,6 +203,8 @@ class _Builder:
             skeleton.shareable |= 1 << number
             skeleton.room[number] = tuple(amounts.values())
             skeleton.room_names[number] = tuple(amounts)
+            numbers = self.capacity_numbers
+            skeleton.room_numbers[number] = tuple(numbers.setdefault(name, len(numbers)) for name in amounts)
 
     def _skips_refused(self, operations: tuple[str, ...]) -> bool:
         """Whether the slice wants operations skipped that the node cannot skip (upstream A4.14, A0.5)."""
@@ -248,17 +260,37 @@ class _Builder:
                 text = columns[use.slot].errors[alternative.derived[name], device]
                 error = _derive_error(name, text)
                 self.skeleton.derive_errors[number, use.slot, device] = error
+        skeleton = self.skeleton
         listed = tuple(bits(selected)) if alternative.all_devices else None
+        refused = self.refused | self._tainted(alternative.tolerations)
+        nanos = {
+            device: tuple((name, wanted[name].nano) for name in skeleton.capacities[device])
+            for device, wanted in consumed.items()
+        }
+        late = 0
+        for device, pairs in nanos.items():
+            if any(amount > skeleton.capacities[device][name] for name, amount in pairs):
+                late |= 1 << device
+        mask = selected & ~refused & ~late
+        for use in uses:
+            mask &= ~(use.missing & ~use.mines)
         return StaticChoice(
             number=number,
             alternative=alternative,
             num=alternative.count if listed is None else len(listed),
             selected=selected,
             mines=mines,
-            refused=self.refused | self._tainted(alternative.tolerations),
+            refused=refused,
             listed=listed,
             uses=uses,
             consumed=consumed,
+            amounts=nanos,
+            shares={
+                device: tuple(amount for _, amount in nanos.get(device, ()))
+                for device in bits(selected & skeleton.shareable)
+            },
+            late=late,
+            mask=mask,
         )
 
     def _select(self, number: int, alternative: Alternative) -> tuple[int, int, dict[int, dict[str, Quantity]]]:

@@ -111,7 +111,6 @@ class _Search:
             self.classes = loose
             self.equal = equal_neighbours(self.task)
         self.memo = Memo(self.task, self.share_index, strict, bare, self.mined)
-        self.bounds.prepare_picks()
 
     def _start(self, i: int, used: int, mine: int, con: State, cnt: State, grp: State, loads: Loads,
                placed: int, lo: int) -> int:  # fmt: skip

@@ -1,0 +1,342 @@
+"""How long the allocator takes, and upstream beside it in the same run where its oracle programs are built.
+
+    python tests/bench/bench_allocator.py [--json FILE] [--oracle PROGRAM] [--fleet PROGRAM] [--nodes 5000] [SECTION ...]
+
+Times are CPU time of one thread. The collector is frozen once the fleet is loaded, as a service does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from earmark.dynamicresources.allocator import Allocator, NodeFacts
+from earmark.dynamicresources.allocator.jsonlines import Question
+from earmark.dynamicresources.allocator.judge import CelJudge
+from earmark.dynamicresources.inventory import Inventory
+from earmark.dynamicresources.ledger import Ledger
+from earmark.kube.objects import AllocationResult, DeviceClass, ResourceClaim, ResourceSlice
+
+DRIVER = "gpu.example.com"
+GPUS = 8
+SHARED = Path(__file__).resolve().parent.parent.parent.parent / "shared" / "conformance" / "allocator"
+
+
+@dataclass
+class Report:
+    """Rows of the table; also written as JSON."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, what: str, ours_ms: float, upstream_ms: float | None = None, **more: Any) -> None:
+        row = {"what": what, "ours_ms": round(ours_ms, 2)}
+        if upstream_ms is not None:
+            row |= {"upstream_ms": round(upstream_ms, 2), "ratio": round(ours_ms / upstream_ms, 3)}
+        self.rows.append(row | more)
+        print(self.line(self.rows[-1]), flush=True)
+
+    @staticmethod
+    def line(row: dict[str, Any]) -> str:
+        rest = ", ".join(f"{k} {v}" for k, v in row.items() if k not in ("what", "ours_ms", "upstream_ms", "ratio"))
+        upstream = f"{row['upstream_ms']:12.1f} {row['ratio']:7.3f}" if "ratio" in row else " " * 20
+        return f"{row['what']:46s} {row['ours_ms']:12.1f} {upstream}  {rest}"
+
+
+def cpu_ms(work: Callable[[], Any]) -> tuple[float, Any]:
+    begun = time.process_time()
+    result = work()
+    return (time.process_time() - begun) * 1000, result
+
+
+def never() -> bool:
+    return False
+
+
+def resident_mib() -> float:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+# --- recorded problems -----------------------------------------------------------------------------------------------
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    with (SHARED / f"{name}.jsonl").open() as recorded:
+        return [json.loads(line)["input"] for line in recorded]
+
+
+def answer(question: Question, judge: CelJudge) -> Any:
+    """Answer a decoded line; errors are answers."""
+    allocator = Allocator(question.inventory, question.features, channel=question.channel, judge=judge)
+    problem = allocator.prepare(question.claims)
+    outcome = problem.allocate_many([(question.node, [question.ledger])], expired=never)[0]
+    return outcome.error or outcome.results(lambda: "share")
+
+
+def pathological(report: Report, options: argparse.Namespace) -> None:
+    """Every line by itself, compilation of selectors included."""
+    for line in lines("pathological"):
+        question = Question.read(line)
+        taken, result = cpu_ms(lambda question=question: answer(question, CelJudge()))
+        upstream = oracle_ms(options, [line], "-timeout", "20s") if options.oracle and not options.quick else None
+        report.add(f"pathological: {line['id']}", taken, upstream, fits=bool(result))
+
+
+def recorded(report: Report, options: argparse.Namespace) -> None:
+    """All of random.jsonl, the second pass with warm selectors, decoding aside."""
+    inputs = lines("random")
+    judge = CelJudge()
+    taken = 0.0
+    for _ in range(2):
+        questions = [Question.read(line) for line in inputs]
+        gc.collect()
+        gc.freeze()
+        taken, _ = cpu_ms(lambda questions=questions: [answer(question, judge) for question in questions])
+        gc.unfreeze()
+    upstream = None
+    if options.oracle:
+        both = oracle_nanos(options, inputs + inputs, "-warm")
+        upstream = sum(both[len(inputs) :]) / 1e6
+    report.add("random.jsonl, 1,500 lines, warm", taken, upstream)
+
+
+def oracle_nanos(options: argparse.Namespace, inputs: Sequence[dict[str, Any]], *flags: str) -> list[int]:
+    text = "\n".join(json.dumps(line) for line in inputs)
+    output, share = run_upstream([options.oracle, *flags], text)
+    return [round(json.loads(line)["nanos"] * share) for line in output.splitlines()]
+
+
+def oracle_ms(options: argparse.Namespace, inputs: Sequence[dict[str, Any]], *flags: str) -> float:
+    return sum(oracle_nanos(options, inputs, *flags)) / 1e6
+
+
+# --- a fleet ---------------------------------------------------------------------------------------------------------
+
+
+class Fleet:
+    """Nodes with 8 devices each; `differ` makes every device's counters its own."""
+
+    def __init__(self, nodes: int, *, differ: bool = False) -> None:
+        chance = random.Random(1)
+        self.nodes = [NodeFacts(f"node-{number:05d}") for number in range(nodes)]
+        slices: list[ResourceSlice] = []
+        for node in self.nodes:
+            for made in self._slices(node.name, chance if differ else None):
+                # Through JSON, so that texts are as little shared as on the wire.
+                slices.append(msgspec.json.decode(msgspec.json.encode(made), type=ResourceSlice))
+        classes = [msgspec.convert({"metadata": {"name": "gpu"}, "spec": {"selectors": [
+            {"cel": {"expression": f'device.driver == "{DRIVER}"'}}]}}, DeviceClass)]  # fmt: skip
+        self.inventory = Inventory.of(slices, classes)
+
+    def _slices(self, name: str, chance: random.Random | None) -> list[dict[str, Any]]:
+        devices = [
+            {"name": f"gpu-{k}", "capacity": {"memory": {"value": "80Gi"}}, "attributes": {
+                "uuid": {"string": f"GPU-{name}-{k}"}, "model": {"string": "H100"}, "index": {"int": k}}}
+            for k in range(GPUS)
+        ]  # fmt: skip
+        base = {"driver": DRIVER, "nodeName": name}
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        if chance is None:
+            return [{"metadata": {"name": name}, "spec": {**base, "pool": pool, "devices": devices}}]
+        pool["resourceSliceCount"] = 2
+        for device in devices:
+            amounts = {counter: {"value": str(chance.randint(5, 40))} for counter in ("a", "b")}
+            device["consumesCounters"] = [{"counterSet": "cs", "counters": amounts}]
+        sets = [{"name": "cs", "counters": {"a": {"value": "120"}, "b": {"value": "120"}}}]
+        return [
+            {"metadata": {"name": name}, "spec": {**base, "pool": pool, "devices": devices}},
+            {"metadata": {"name": f"{name}-c"}, "spec": {**base, "pool": pool, "sharedCounters": sets}},
+        ]
+
+    def charged(self, keep: Callable[[int, int], bool]) -> Ledger:
+        """A ledger in which claim node/device holds that device."""
+        ledger = Ledger()
+        for number, node in enumerate(self.nodes):
+            for k in range(GPUS):
+                if keep(number, k):
+                    ledger = ledger.charge(f"{node.name}/{k}", holding(node.name, k))
+        return ledger
+
+
+def holding(node: str, device: int) -> AllocationResult:
+    result = {"request": "r", "driver": DRIVER, "pool": node, "device": f"gpu-{device}"}
+    return msgspec.convert({"devices": {"results": [result]}}, AllocationResult)
+
+
+def wanting(*counts: int) -> ResourceClaim:
+    """A claim as in the upstream fleet program: so many H100 of at least 40Gi."""
+    expression = (
+        f'device.attributes["{DRIVER}"].model == "H100" && '
+        f'device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'
+    )
+    requests = [
+        {"name": f"gpu-{n}", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count,
+                                         "selectors": [{"cel": {"expression": expression}}]}}
+        for n, count in enumerate(counts)
+    ]  # fmt: skip
+    return msgspec.convert({"metadata": {"name": "c", "namespace": "default", "uid": "u"},
+                            "spec": {"devices": {"requests": requests}}}, ResourceClaim)  # fmt: skip
+
+
+def filtering(report: Report, options: argparse.Namespace) -> None:
+    """One pod against every node, then the next pod of the same shape."""
+    upstream = fleet_ms(options, "-job", "filter", "-nodes", str(options.nodes))
+    patterns = random.Random(7)
+    fills = [sum(1 << k for k in patterns.sample(range(GPUS), 4)) for _ in range(200)]
+    for name, keep in (
+        ("half in use", lambda number, k: k % 2 == 0),
+        ("200 fill patterns", lambda number, k: bool(fills[number % 200] >> k & 1)),
+    ):
+        fleet = Fleet(options.nodes)
+        ledger = fleet.charged(keep)
+        allocator = Allocator(fleet.inventory)
+        queries = [(node, [ledger]) for node in fleet.nodes]
+        gc.collect()
+        gc.freeze()
+        for turn in ("first pod", "next pod"):
+            taken, outcomes = cpu_ms(
+                lambda allocator=allocator, queries=queries: allocator.prepare([wanting(4)]).allocate_many(
+                    queries, expired=never
+                )
+            )
+            fits = sum(outcome.fits for outcome in outcomes)
+            report.add(f"filter, {name}: {turn}", taken, upstream if turn == "first pod" else None, fits=fits)
+        gc.unfreeze()
+
+
+def dry_run(report: Report, options: argparse.Namespace) -> None:
+    """Full nodes of 8 victims: remove all, then one reprieve after the other, on all nodes in step."""
+    upstream = fleet_ms(options, "-job", "dryrun", "-nodes", str(options.nodes), "-candidates", "500")
+    fleet = Fleet(options.nodes)
+    ledger = fleet.charged(lambda number, k: True)
+    allocator = Allocator(fleet.inventory)
+    gc.collect()
+    gc.freeze()
+    taken, (asked, victims) = cpu_ms(lambda: preempt(allocator, fleet, ledger, wanting(4)))
+    gc.unfreeze()
+    note = "upstream: 500 candidates"
+    report.add("dry run, 8 victims a node", taken, upstream, questions=asked, victims=victims, note=note)
+
+
+def memory(report: Report, options: argparse.Namespace) -> None:
+    """What a full fleet with its caches takes, in a process of its own."""
+    if not options.alone:
+        command = [sys.executable, __file__, "memory", "--alone", "--nodes", str(options.nodes)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        mib = float(done.stdout.splitlines()[-1])
+        report.rows.append({"what": "memory: slices, ledger and caches", "mib": mib})
+        print(f"{'memory: slices, ledger and caches':46s} {mib:12.1f} MiB")
+        return
+    base = resident_mib()
+    fleet = Fleet(options.nodes)
+    ledger = fleet.charged(lambda number, k: True)
+    preempt(Allocator(fleet.inventory), fleet, ledger, wanting(4))
+    gc.collect()
+    print(round(resident_mib() - base, 1))
+
+
+def differing(report: Report, options: argparse.Namespace) -> None:
+    """The hard case: 3 requests, 2 counters, every device of every node different."""
+    fleet = Fleet(options.nodes, differ=True)
+    ledger = fleet.charged(lambda number, k: True)
+    allocator = Allocator(fleet.inventory)
+    gc.collect()
+    gc.freeze()
+    taken, (asked, victims) = cpu_ms(lambda: preempt(allocator, fleet, ledger, wanting(2, 1, 1)))
+    gc.unfreeze()
+    report.add("dry run, all devices differ in 2 counters", taken, questions=asked, victims=victims)
+
+
+def preempt(allocator: Allocator, fleet: Fleet, ledger: Ledger, claim: ResourceClaim) -> tuple[int, int]:
+    """Return the number of questions and of victims."""
+    problem = allocator.prepare([claim])
+    forks = [ledger.release_all([f"{node.name}/{k}" for k in range(GPUS)]) for node in fleet.nodes]
+    answers = problem.fits_many([(node, [fork]) for node, fork in zip(fleet.nodes, forks, strict=True)], expired=never)
+    asked, victims = len(forks), 0
+    candidates = [number for number, fits in enumerate(answers) if fits is True]
+    for k in range(GPUS):
+        tried = []
+        for number in candidates:
+            name = fleet.nodes[number].name
+            allocation = ledger.allocation_of(f"{name}/{k}")
+            assert allocation is not None
+            tried.append(forks[number].charge(f"{name}/{k}", allocation))
+        answers = problem.fits_many(
+            [(fleet.nodes[number], [fork]) for number, fork in zip(candidates, tried, strict=True)], expired=never
+        )
+        asked += len(tried)
+        for number, fork, fits in zip(candidates, tried, answers, strict=True):
+            if fits is True:
+                forks[number] = fork
+            else:
+                victims += 1
+    return asked, victims
+
+
+def fleet_ms(options: argparse.Namespace, *flags: str) -> float | None:
+    """Upstream's time for a job, as CPU time: its clock, less what others had of the processor meanwhile."""
+    if not options.fleet:
+        return None
+    done, share = run_upstream([options.fleet, *flags, "-workers", "1"])
+    return float(json.loads(done)["seconds"]) * 1000 * share
+
+
+def run_upstream(command: list[str], text: str = "") -> tuple[str, float]:
+    """Return the output, and which part of the elapsed time the program was running."""
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True,
+                          env={**os.environ, "GOMAXPROCS": "1"})  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return done.stdout, min(1.0, used / (time.perf_counter() - begun))
+
+
+SECTIONS = {
+    "pathological": pathological,
+    "random": recorded,
+    "filter": filtering,
+    "dryrun": dry_run,
+    "memory": memory,
+    "differ": differing,
+}
+
+
+def main() -> int:
+    """Run the sections and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="default: all")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
+    parser.add_argument("--oracle", help="upstream's allocator as a program")
+    parser.add_argument("--fleet", help="upstream's fleet benchmark as a program")
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--quick", action="store_true", help="leave out upstream's long searches")
+    options = parser.parse_args()
+    report = Report()
+    print(f"{'':46s} {'ours, ms':>12s} {'upstream':>12s} {'ratio':>7s}")
+    for name in options.sections or SECTIONS:
+        if name in ("pathological", "random") and not SHARED.exists():
+            print(f"{name}: the recordings are not beside the project", file=sys.stderr)
+            continue
+        gc.collect()
+        SECTIONS[name](report, options)
+    if options.json:
+        options.json.write_text(json.dumps({"nodes": options.nodes, "rows": report.rows}, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
