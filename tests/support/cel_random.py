@@ -309,11 +309,7 @@ class Generator:
                 "dyn([1]).y",
             ]
         )
-        return (
-            text
-            if text.endswith((".bar", ".y", ".foo", ".a")) or "]." in text
-            else "device.driver"
-        )
+        return text if text.endswith((".bar", ".y", ".foo", ".a")) or "]." in text else "device.driver"
 
     def pattern(self) -> str:
         rng = self.rng
@@ -343,9 +339,9 @@ class Generator:
         macro = rng.choice(["all", "exists", "exists_one", "existsOne"])
         match rng.randrange(6):
             case 0:
-                return f"device.attributes.{macro}({name}, {self.within([(name, 'string')], 'bool', depth - 2)})"
+                return f"device.attributes.map(d, d).sort().{macro}({name}, {self.within([(name, 'string')], 'bool', depth - 2)})"
             case 1:
-                return f'device.capacity["{DRIVER}"].all({name}, {other}, {self.within([(name, "string"), (other, "quantity")], "bool", depth - 2)} || true)'
+                return f'device.capacity["{DRIVER}"].map(n, n).sort().all({other}, {name}, {self.within([(name, "string"), (other, "int")], "bool", depth - 2)})'
             case 2:
                 return f"{self.expression('dyn', depth - 1)}.{macro}({name}, {self.within([(name, 'dyn')], 'bool', depth - 2)})"
             case 3:

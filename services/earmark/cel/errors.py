@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+_MAX_FAULTS: Final = 100
 
 
 class CompileError(Exception):
@@ -31,8 +34,13 @@ class SourceError(Exception):
 
 def describe(source: str, faults: list[Fault]) -> str:
     """The faults as cel-go writes them: position, message, the line and an arrow under the column."""
-    located = sorted(((_position(source, fault.offset), fault.message) for fault in faults), key=lambda one: one[0])
-    return "\n".join(_display(source, line, column, message) for (line, column), message in located)
+    # As upstream, what is beyond the limit is dropped in the order in which it was found.
+    shown = faults[:_MAX_FAULTS]
+    located = sorted(((_position(source, fault.offset), fault.message) for fault in shown), key=lambda one: one[0])
+    lines = [_display(source, line, column, message) for (line, column), message in located]
+    if len(faults) > _MAX_FAULTS:
+        lines.append(f"{len(faults) - _MAX_FAULTS} more errors were truncated")
+    return "\n".join(lines)
 
 
 def _position(source: str, offset: int | None) -> tuple[int, int]:

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 from earmark.cel.errors import Fault, SourceError
-from earmark.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, copied
+from earmark.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, copied, walk
 
 ACCUMULATOR: Final = "@result"
 UNUSED: Final = "#unused"
 _RESERVED: Final = frozenset({ACCUMULATOR, "__result__"})
 MAP_INSERT: Final = "cel.@mapInsert"
+_COPYING: Final = frozenset({"optMap", "optFlatMap"})
+_MAX_COPIED: Final = 4_000
 
 Expander = Callable[[int, Node | None, list[Node]], Node | None]
 
 
-def expand(offset: int, function: str, target: Node | None, args: list[Node]) -> Node | None:
+class Copies:
+    """How many nodes the macros of one expression may still copy. Two of them use their target twice, so that a chain
+    of them doubles with every link."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_COPIED
+
+    def count(self, target: Node) -> None:
+        """Count a target before it is copied.
+
+        Raises:
+            SourceError: if the expression becomes too large.
+        """
+        self._left -= sum(1 for _ in islice(walk(target), self._left + 1))
+        if self._left < 0:
+            raise _fail(target, "the macros of this expression expand to too many parts")
+
+
+def expand(offset: int, function: str, target: Node | None, args: list[Node], copies: Copies) -> Node | None:
     """The expansion of a call, None if it is no macro.
 
     Args:
@@ -26,7 +47,11 @@ def expand(offset: int, function: str, target: Node | None, args: list[Node]) ->
         SourceError: if it is a macro with wrong arguments.
     """
     expander = _MACROS.get((function, len(args), target is not None))
-    return None if expander is None else expander(offset, target, args)
+    if expander is None:
+        return None
+    if function in _COPYING and target is not None:
+        copies.count(target)
+    return expander(offset, target, args)
 
 
 def _fail(node: Node, message: str) -> SourceError:

@@ -6,7 +6,7 @@ from typing import Final
 
 from earmark.cel.errors import Fault, SourceError
 from earmark.cel.lexer import Token, bytes_value, string_value, tokens
-from earmark.cel.macros import expand
+from earmark.cel.macros import Copies, expand
 from earmark.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 from earmark.cel.values import MAX_INT, MAX_UINT, MIN_INT, Uint
 
@@ -75,6 +75,7 @@ class _Parser:
         self._relations = 0
         self._sums = 0
         self._members = 0
+        self._copies = Copies()
 
     # --- tokens ------------------------------------------------------------------------------------------------------
 
@@ -210,7 +211,7 @@ class _Parser:
         if token.kind == "name" and not optional and self._token.kind == "(":
             opening = self._next()
             args = self._arguments()
-            expanded = expand(opening.offset, token.text, operand, args)
+            expanded = expand(opening.offset, token.text, operand, args, self._copies)
             return Call(opening.offset, token.text, operand, args, counted=True) if expanded is None else expanded
         field = token.text[1:-1] if token.kind == "quoted" else token.text
         if optional:
@@ -303,7 +304,7 @@ class _Parser:
         if self._token.kind == "(":
             opening = self._next()
             args = self._arguments()
-            expanded = expand(opening.offset, leading + token.text, None, args)
+            expanded = expand(opening.offset, leading + token.text, None, args, self._copies)
             return Call(opening.offset, leading + token.text, None, args) if expanded is None else expanded
         return Ident(token.offset, leading + token.text)
 

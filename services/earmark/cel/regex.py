@@ -11,6 +11,10 @@ import re2
 from earmark.cel.values import Failure
 
 _ANY_BYTE: Final = _re.compile(r"(?<!\\)(?:\\\\)*\\C")
+# Escapes and classes are passed over as a whole.
+_TOKENS: Final = _re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]", _re.S)
+# Go's limit, about: it counts repetitions and alternatives too.
+_MAX_NESTING: Final = 1000
 _QUOTED: Final = _re.compile(r"\\Q.*?(?:\\E|$)", _re.S)
 
 
@@ -58,12 +62,28 @@ def compile_pattern(pattern: str) -> Pattern | Failure:
     if _ANY_BYTE.search(_QUOTED.sub("", pattern)):
         # RE2 knows \\C, Go does not.
         return Failure("error parsing regexp: invalid escape sequence: `\\C`")
+    if _nesting(pattern) > _MAX_NESTING:
+        return Failure(f"error parsing regexp: expression nests too deeply: `{pattern}`")
     options = re2.Options()
     options.log_errors = False
+    # Only whole matches are asked for; groups would cost memory for every one of them.
+    options.never_capture = True
     try:
         return Pattern(re2.compile(pattern, options))
     except re2.error as error:
         return Failure(_go_text(error.args[0] if error.args else ""))
+
+
+def _nesting(pattern: str) -> int:
+    """How deep groups are nested."""
+    depth = deepest = 0
+    for token in _TOKENS.finditer(_QUOTED.sub("", pattern)):
+        if token[0] == "(":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token[0] == ")":
+            depth -= 1
+    return deepest
 
 
 _TEXTS: Final = (
