@@ -40,6 +40,9 @@ from earmark.dynamicresources.wakeups import WakeUpLog
 
 Listener = Callable[[World, tuple[Happened, ...]], None]
 
+# Verdicts of cycles that have ended; a call is repeated within seconds, if at all.
+KEPT_VERDICTS = 1024
+
 
 _log = logging.getLogger(__name__)
 
@@ -62,6 +65,8 @@ class Core:
         self._solver = solver
         self._new_id = new_id
         self._cycles: dict[str, Cycle] = {}
+        # By cycle: what EndCycle has answered, for calls that are repeated.
+        self._verdicts: dict[str, Hint] = {}
         self._listeners: list[Listener] = []
 
     # --- state -------------------------------------------------------------------------------------------------------
@@ -186,7 +191,8 @@ class Core:
     def end_cycle(self, ref: PodRef, cycle_id: str, *, rejected: bool, bound_now: bool, deleted: bool) -> Hint:
         """Close a cycle. A pod that this plugin rejected sleeps unless something happened since its revision.
 
-        Works without the cycle: then nobody knows what has happened since, and the pod is queued.
+        Works without the cycle: then nobody knows what has happened since, and the pod is queued. A repeated call gets
+        the first one's verdict and changes nothing: what has happened in between went out as a wake-up.
         """
         cycle = self._cycles.pop(cycle_id, None)
         if not any(other.pod.uid == ref.uid for other in self._cycles.values()):
@@ -197,13 +203,21 @@ class Core:
             self.remove_nominated_pod(ref.uid, None, Removal.BOUND, ())
         verdict = Hint.SKIP
         if rejected:
-            verdict = self._verdict(ref, cycle)
-            if verdict is Hint.SKIP:
+            known = self._verdicts.get(cycle_id) if cycle is None else None
+            verdict = self._verdict(ref, cycle) if known is None else known
+            if cycle is not None:
+                self._remember(cycle_id, verdict)
+            if verdict is Hint.SKIP and known is None:
                 self.wake_ups.sleep(ref)
         if deleted or bound_now:
             self.wake_ups.forget(ref.uid)
         self._prune()
         return verdict
+
+    def _remember(self, cycle_id: str, verdict: Hint) -> None:
+        self._verdicts[cycle_id] = verdict
+        if len(self._verdicts) > KEPT_VERDICTS:
+            del self._verdicts[next(iter(self._verdicts))]
 
     def _verdict(self, ref: PodRef, cycle: Cycle | None) -> Hint:
         events = None if cycle is None else self.wake_ups.since(cycle.world.revision)

@@ -84,6 +84,11 @@ def add_nominated_pod(world: World, proposal: Proposal, solver: Solver) -> Propo
     nor released any (E8).
     """
     pod = proposal.pod
+    live = world.nominations.live.get(pod.uid)
+    if live is not None and (live.generation, live.node) == (proposal.generation, proposal.node):
+        # A repeated call that came late: it must not lie beside the nomination that it has become, and take that one's
+        # victim claims with it when the cycle ends.
+        return Proposed(world, SUCCESS, live, world.victim_claims.of_owner(live.owner))
     if pod.in_group:
         return Proposed(world, SUCCESS)
     try:
@@ -111,6 +116,9 @@ def add_nominated_pod(world: World, proposal: Proposal, solver: Solver) -> Propo
         held = tuple(
             HeldResult(claim.metadata.uid, claim.key, result) for claim, result in zip(to_allocate, answer, strict=True)
         )
+    earlier = world.nominations.proposed.get(pod.uid)
+    # A repeated call proposes nothing new, and its record is the first one's.
+    at = earlier.at if earlier is not None and earlier.generation == proposal.generation else proposal.at
     nomination = ClaimNomination(
         pod=pod.ref,
         node=proposal.node,
@@ -118,7 +126,7 @@ def add_nominated_pod(world: World, proposal: Proposal, solver: Solver) -> Propo
         priority=proposal.priority,
         results=held,
         victims=proposal.victims,
-        at=proposal.at,
+        at=at,
     )
     latches = _latches(world, proposal.node, ledgers.released, nomination.owner)
     after, _ = drop_proposal(world, pod.uid)
