@@ -135,14 +135,15 @@ class Stack:
             await self._servers[name].set_ready(ready=True)
 
     async def start_all(self, **settings: Any) -> None:
-        """Start all services and wait until they are ready."""
+        """Start all services and wait until they are ready, `ready_seconds` at most."""
         await self.start("nodes", nodes.build, settings.get("nodes", NodesSettings()))
         controller = settings.get("claimcontroller", ClaimControllerSettings())
         await self.start("claimcontroller", claimcontroller.build, controller)
         await self.start("dynamicresources", dynamicresources.build, settings.get("dynamicresources", PLUGIN))
         await self.start("preemption", preemption.build, settings.get("preemption", PreemptionSettings()))
         await self.start("framework", framework.build, settings.get("framework", FRAMEWORK))
-        await self.until(lambda: all(component.ready() for component in self.components.values()))
+        seconds = settings.get("ready_seconds", 20.0)
+        await self.until(lambda: all(component.ready() for component in self.components.values()), seconds)
 
     async def kill(self, name: str) -> None:
         """End a service as a crash does."""
