@@ -191,3 +191,27 @@ def test_a_late_end_of_an_earlier_cycle_does_not_touch_the_present_proposal(clus
     cluster.propose("p", "n1", ["w"])
     cluster.core.end_cycle(ref("p"), first.id, rejected=False, bound_now=False, deleted=False)
     assert cluster.held("p") == ("gpu-1",)
+
+
+@pytest.mark.kep("F6")
+def test_of_two_holds_on_one_device_the_higher_then_the_earlier_one_counts() -> None:
+    cluster = Cluster()
+    cluster.add_slice("n1", ["gpu-0"])
+    for name, priority in (("low", 100), ("high", 200), ("late", 200)):
+        cluster.pending(name, priority=priority)
+        # Each is nominated as if the others were not there.
+        cluster.nominate(name, "n1")
+    names = ["uid-late", "uid-low", "uid-high"]
+    both = passes(cluster.world, "n1", nominated=names)
+    assert both.with_nominated is not None
+    assert both.with_nominated.holds("uid-high-claim")
+    assert [item.pod.name for item in both.ignored] == ["late", "low"]
+    assert passes(cluster.world, "n1", nominated=names[::-1]).with_nominated == both.with_nominated
+
+
+def test_only_the_generation_that_was_proposed_can_be_confirmed(cluster: Cluster) -> None:
+    cluster.propose("p", "n1", ["w"])
+    cluster.core.confirm_nominated_pod("uid-p", cluster.generation - 1)
+    assert cluster.world.nominations.live == {}
+    cluster.core.confirm_nominated_pod("uid-p", cluster.generation)
+    assert list(cluster.world.nominations.live) == ["uid-p"]
