@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from earmark.framework import record
@@ -210,6 +212,8 @@ async def test_a_plugin_that_starts_again_gets_the_sleepers(stand: Stand) -> Non
     stand.plugin.filter = lambda _node, _removed: status(UNSCHEDULABLE, "cannot allocate all claims")
     await stand.create(node("n1"), pod("a"))
     await stand.world.until(2)
+    stand.plugin.wake_ups.put_nowait(scheduler_plugin_pb2.WatchWakeUpsResponse(number=17))
+    await stand.world.until(3)
     stand.world.network.remove(SERVICE)
     stand.plugin = FakePlugin("second")
     stand.serve_plugin()
@@ -217,6 +221,16 @@ async def test_a_plugin_that_starts_again_gets_the_sleepers(stand: Stand) -> Non
     streams = stand.plugin.requests("WatchWakeUps")
     assert [[pod.name for pod in stream.sleepers] for stream in streams] == [["a"]]
     assert streams[0].last_number == 0
+
+
+async def test_a_broken_stream_of_the_same_plugin_goes_on_where_it_was(stand: Stand) -> None:
+    await stand.world.until(1)
+    stand.plugin.wake_ups.put_nowait(scheduler_plugin_pb2.WatchWakeUpsResponse(number=17))
+    await stand.world.until(2)
+    stand.serve_plugin()
+    await stand.world.until(6)
+    assert [request.last_number for request in stand.plugin.requests("WatchWakeUps")] == [0, 17]
+    assert len(stand.plugin.requests("OpenSession")) == 1, "the session is still good"
 
 
 async def test_rejections_are_told_at_the_end_of_the_cycle(stand: Stand) -> None:
@@ -435,6 +449,20 @@ async def test_nominations_of_lower_priority_are_cleared_on_request(stand: Stand
     assert removed.reason == nomination_extensions_pb2.REMOVE_REASON_CLEARED
 
 
+@pytest.mark.kep("E58")
+async def test_pass_one_of_a_plugin_adds_the_nominated_pods_of_a_node(stand: Stand) -> None:
+    stand.preemption.node, stand.preemption.victims = "n1", [await with_victim(stand)]
+    await preemptor(stand)
+    await stand.world.until(2)
+    await stand.create(pod("q"))
+    await stand.world.until(3)
+    request = stand.plugin.requests("Filter")[-1]
+    assert list(request.nodes) == ["n1"]
+    assert [request.pod_uids[index] for index in request.queries[0].nominated] == [
+        (await stand.world.pod("p")).metadata.uid
+    ]
+
+
 # --- restarts --------------------------------------------------------------------------------------------------------
 
 
@@ -474,8 +502,6 @@ async def test_a_victim_that_was_never_deleted_ends_the_nomination_at_the_restar
 @pytest.mark.kep("E52", "F44")
 async def test_without_persistence_only_the_node_is_known_after_a_restart(world: World) -> None:
     stand = Stand(world)
-    from dataclasses import replace
-
     stand.settings = replace(stand.settings, nomination_persistence="none")
     await stand.start()
     await nominated_and_stopped(stand)
@@ -490,8 +516,6 @@ async def test_without_persistence_only_the_node_is_known_after_a_restart(world:
 async def test_a_what_if_leaves_nothing_behind(stand: Stand) -> None:
     await with_victim(stand)
     wanted = pod("imagined", cpu="1", priority=1000)
-    import msgspec
-
     request = framework_pb2.OpenDryRunRequest(
         pod=common_pb2.PodInput(
             pod=common_pb2.PodReference(namespace="default", name="imagined", uid="uid-imagined"),
