@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+
 from support.cel_devices import outcome, prepared
 
 _DEVICE = prepared({"driver": "d", "attributes": {}, "capacity": {}})

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from support.cel_devices import HINT, outcome, prepared
 from support.cel_random import DEVICE, Generator
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from support.cel_devices import outcome, prepared
 
 _DATA = Path(__file__).parent.parent / "data" / "cel"

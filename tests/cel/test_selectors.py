@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from earmark.dynamicresources.devicecel import SelectorCompileError, SelectorRuntimeError, compile_selector
 from support.cel_devices import HINT, prepared
 

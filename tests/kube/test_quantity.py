@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from earmark.kube.quantity import (
     WRONG_FORMAT,
     WRONG_NUMBER,
@@ -14,8 +17,6 @@ from earmark.kube.quantity import (
     QuantityError,
     parse_quantity,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 from support.quantity_random import quantity_text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+
 from earmark.dynamicresources.devicecel import (
     PreparedDevice,
     SelectorCompileError,
