@@ -180,6 +180,14 @@ def test_a_bound_pod_terminates_for_its_grace_period(cluster: Cluster) -> None:
     assert not cluster.exists("Pod", "a")
 
 
+def test_a_terminating_pod_can_be_written_and_stays(cluster: Cluster) -> None:
+    cluster.create(pod("a", nodeName="n1"))
+    cluster.delete("Pod", "a")
+    cluster.patch("Pod", "a", {"status": {"phase": "Running"}}, "status")
+    cluster.patch("Pod", "a", {"metadata": {"labels": {"x": "y"}}})
+    assert "deletionTimestamp" in cluster.get("Pod", "a")["metadata"]
+
+
 def test_a_shorter_grace_period_wins_and_a_longer_one_does_not(cluster: Cluster) -> None:
     cluster.create(pod("a", nodeName="n1"))
     cluster.delete("Pod", "a", grace_seconds=20)

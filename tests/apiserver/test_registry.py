@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from earmark.apiserver.errors import StatusError
+from earmark.apiserver.storage import Change, MemoryStore
 from earmark.kube.api import PatchType
 from earmark.kube.resources import BY_KIND
 from support.apiserver_registry import Cluster, causes, claim, pod
@@ -248,6 +249,36 @@ def test_a_version_that_this_store_never_had_is_410(cluster: Cluster) -> None:
     with pytest.raises(StatusError) as caught:
         cluster.registry.watch(PODS, resource_version="999999")
     assert caught.value.code == 410
+
+
+class SlowStore(MemoryStore):
+    """Changes become durable when the test says so."""
+
+    def append(self, change: Change) -> None:
+        pass
+
+    def commit(self, revision: int) -> None:
+        super().append(Change("", "", "", revision, None))
+
+
+def test_watches_see_exactly_what_is_durable() -> None:
+    store = SlowStore()
+    cluster = Cluster(store)
+    store.commit(cluster.registry.revision)
+    watch = cluster.registry.watch(PODS, resource_version=str(cluster.registry.revision))
+    first = int(cluster.create(pod("a"))["metadata"]["resourceVersion"])
+    cluster.create(pod("b"))
+    cluster.patch("Pod", "a", {"metadata": {"labels": {"x": "y"}}})
+    store.commit(first)
+    assert [event.revision for event in watch.take()] == [first]
+    late = cluster.registry.watch(PODS)
+    assert [event.revision for event in late.take()] == [first]
+    store.commit(first + 2)
+    for each in (watch, late):
+        assert [(event.type, event.revision) for event in each.take()] == [
+            ("ADDED", first + 1),
+            ("MODIFIED", first + 2),
+        ]
 
 
 # --- namespaces and other kinds --------------------------------------------------------------------------------------
