@@ -113,6 +113,32 @@ def simulate(
 
 
 @app.command()
+def allocate(
+    file: Annotated[Path, typer.Argument(metavar="[FILE|-]", help="JSON lines; - is stdin.")] = Path("-"),
+    fixed_share_ids: Annotated[bool, typer.Option("--fixed-share-ids", help="Write one fixed shareID.")] = False,
+) -> None:
+    """Answer allocation problems: JSON lines in, JSON lines out."""
+    from earmark.cli.tools import allocate as answer
+
+    raise typer.Exit(answer(file, fixed_share_ids))
+
+
+@app.command()
+def cel(
+    expression: Annotated[str, typer.Argument(metavar="EXPRESSION|-", help="Selector; - reads JSON lines.")],
+    slices: Annotated[list[Path] | None, typer.Option("--slices", help="Manifests with ResourceSlices.")] = None,
+) -> None:
+    """Say which devices a selector matches, and why it does not match the others."""
+    from earmark.cli.tools import answer_lines, explain_selector
+
+    if expression == "-":
+        raise typer.Exit(answer_lines())
+    if not slices:
+        raise typer.BadParameter("an expression needs devices: --slices FILE", param_hint="--slices")
+    raise typer.Exit(explain_selector(expression, slices))
+
+
+@app.command()
 def demo(
     as_json: Json = False,
     config: Config = None,
