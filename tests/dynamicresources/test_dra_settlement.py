@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from earmark.dynamicresources.happened import NominationRecorded
 from earmark.dynamicresources.nominating import Removal
 from earmark.dynamicresources.sessions import Sessions, StaleEpoch, UnknownSession
 from earmark.dynamicresources.settlement import Phase, Window, Windows, settling_trace
@@ -161,3 +163,16 @@ def test_closing_twice_is_as_once() -> None:
     every.close(sandbox.id)
     with pytest.raises(UnknownSession):
         every.get(sandbox.id, 0)
+
+
+def test_a_restored_window_keeps_its_beginning() -> None:
+    watched = Watched()
+    cluster = watched.cluster
+    cluster.nominate("p", "n1", ["v"])
+    [recorded] = [event for event in cluster.happened if isinstance(event, NominationRecorded)]
+    later = watched.after(30)
+    windows = Windows(10)
+    windows.apply(replace(recorded, restored=True), {}, later)
+    [window] = windows.all()
+    # The victim went while nobody looked.
+    assert (window.t0, window.t1) == (NOW, later)

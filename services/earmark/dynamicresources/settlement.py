@@ -151,12 +151,14 @@ class Windows:
     def _open(self, event: NominationRecorded, pods: Mapping[str, bool], now: datetime) -> list[WindowChange]:
         nomination = event.nomination
         start = nomination.at if nomination.at is not None else now
+        # Of a nomination that was restored nobody has seen when its victims went: by now they are gone.
+        gone = now if event.restored else start
         window = Window(
             preemptor=nomination.pod,
             node=nomination.node,
             generation=nomination.generation,
             victims=tuple(
-                WindowVictim(victim, None if pods.get(victim.uid, False) else start) for victim in nomination.victims
+                WindowVictim(victim, None if pods.get(victim.uid, False) else gone) for victim in nomination.victims
             ),
             claims=tuple(WindowClaim(item.key, item.uid) for item in event.victim_claims),
             devices=nomination.devices,

@@ -138,7 +138,7 @@ class SettlementTracker:
                 self._metrics.nominations.ended(event.reason)
             pods = _present(world, event)
             for change in self._windows.apply(event, pods, now):
-                self._show(change, now)
+                self._show(change, restored=isinstance(event, NominationRecorded) and event.restored)
                 for queue in self._watchers:
                     queue.put_nowait(change.after)
         self.count(world)
@@ -148,10 +148,11 @@ class SettlementTracker:
         self._metrics.nominations.set(len(world.nominations.live) + len(world.nominations.proposed))
         self._metrics.victim_claims.set(len(world.victim_claims))
 
-    def _show(self, change: WindowChange, now: datetime) -> None:
+    def _show(self, change: WindowChange, *, restored: bool) -> None:
         before, after = change.before, change.after
         if before is None:
-            self._emit(semconv.SETTLING_STARTED, after, after.t0, after.t0)
+            if not restored:
+                self._emit(semconv.SETTLING_STARTED, after, after.t0, after.t0)
             return
         self._show_victims(before, after)
         self._show_claims(before, after)
