@@ -7,7 +7,7 @@ sessions of its own, and leaves nothing behind.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -187,16 +187,27 @@ class DryRuns:
                 _log.info("sandbox session of cycle %s: %s", cycle.id, error)
 
 
-def manifest_of(text: str) -> objects.Pod:
+def manifest_of(message: common_pb2.PodInput, new_uid: Callable[[], str]) -> objects.Pod:
     """Return the pod of a manifest in JSON.
+
+    A pod that is not in the API has no UID and perhaps neither namespace nor priority yet: what the manifest lacks is
+    the message's, and a UID is made, because pods are told apart by it.
 
     Raises:
         BadQuery: if it is none.
     """
     try:
-        return msgspec.json.decode(text, type=objects.Pod)
+        pod = msgspec.json.decode(message.manifest, type=objects.Pod)
     except msgspec.DecodeError as error:
         raise BadQuery(f"pod.manifest: {error}") from error
+    meta = msgspec.structs.replace(
+        pod.metadata,
+        namespace=pod.metadata.namespace or message.pod.namespace or "default",
+        name=pod.metadata.name or message.pod.name or pod.metadata.generate_name,
+        uid=pod.metadata.uid or message.pod.uid or new_uid(),
+    )
+    priority = message.priority if pod.spec.priority is None else pod.spec.priority
+    return msgspec.structs.replace(pod, metadata=meta, spec=msgspec.structs.replace(pod.spec, priority=priority))
 
 
 def _lower(info: NodeInfo, priority: int) -> list[PodInfo]:

@@ -76,7 +76,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
         wanted = request.pod.pod
         try:
             if request.pod.manifest:
-                pod = manifest_of(request.pod.manifest)
+                pod = manifest_of(request.pod, self._core.env.ids.uuid)
             else:
                 await _named(context, wanted.name, "pod.pod.name")
                 found = self._core.pods.get(wanted.namespace, wanted.name)
