@@ -27,6 +27,7 @@ from earmark.v1 import (
 from support.contract_plugin import REJECTED, SUCCESS, UNSCHEDULABLE, Scheduler
 from support.contract_rpcs import RPCS
 from support.contract_stack import Stack
+from support.contract_state import plugin_state
 
 # In one process, so that the last test sees what the others have sent.
 pytestmark = pytest.mark.xdist_group("contract-repeats")
@@ -69,30 +70,6 @@ async def twice(rpc: str, call: Any, request: Any, state: Callable[[], Any]) -> 
     assert _undated(second) == _undated(first)
     assert again == after
     return first
-
-
-def _results(cycle: Any) -> dict[str, Any]:
-    return {node: dict(fit.results) for node, fit in cycle.results.items()}
-
-
-def plugin_state(scheduler: Scheduler) -> Callable[[], Any]:
-    """What the plugin knows, without the number of the revision."""
-
-    def read() -> Any:
-        core = scheduler.component.core
-        world = core.world
-        return (
-            world.ledger,
-            dict(world.in_flight),
-            dict(world.reservations),
-            world.nominations,
-            world.victim_claims.all(),
-            core.wake_ups.sleepers,
-            core.wake_ups.last_number,
-            [(cycle.id, cycle.status, _results(cycle), dict(cycle.forks)) for cycle in core.open_cycles()],
-        )
-
-    return read
 
 
 # --- sessions ----------------------------------------------------------------------------------------------------------
