@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from earmark.cel import kubelib, listlib, netlib, stdlib, stringlib
+from earmark.cel import formatlib, kubelib, listlib, netlib, stdlib, stringlib
 from earmark.cel.checker import Declarations, check
 from earmark.cel.declarations import CIDR, IP, Library
 from earmark.cel.errors import CompileError, EvaluationAborted, SourceError, describe
@@ -130,7 +130,7 @@ class Environment:
 
 def _standard() -> Library:
     library = Library()
-    for module in (stdlib, kubelib, netlib, listlib, stringlib):
+    for module in (stdlib, kubelib, netlib, formatlib, listlib, stringlib):
         module.declare(library)
     return library
 

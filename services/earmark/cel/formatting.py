@@ -147,14 +147,14 @@ _SUPERSCRIPT: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹�
 
 
 def scientific(value: float, digits: int) -> str:
-    """%.ne as the English printer writes it: 1.500000 × 10⁰⁰."""
+    """%.ne as the English printer writes it: 1.500000×10⁰⁰."""
     if not math.isfinite(value):
         return _unusual(value)
     # Upstream builds its format string without the point, so that the precision is a width.
     mantissa, _, exponent = f"{value:.{_PRECISION}e}".partition("e")
     power = int(exponent)
     sign = "-" if power < 0 else ""
-    text = f"{mantissa}\u202f×\u202f10{(sign + f'{abs(power):02d}').translate(_SUPERSCRIPT)}"
+    text = f"{mantissa}×10{(sign + f'{abs(power):02d}').translate(_SUPERSCRIPT)}"
     return text.rjust(digits)
 
 

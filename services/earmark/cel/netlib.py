@@ -246,7 +246,7 @@ def parse_request_uri(text: str) -> URLValue | str:
     if not before.startswith("/"):
         if not scheme:
             return problem + "invalid URI for request"
-        return problem + "invalid URI for request"
+        return URLValue(text, (scheme, "", "", query))
     host, path = "", before
     if before.startswith("//") and (scheme or not before.startswith("///")):
         authority, slash, tail = before[2:].partition("/")
