@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from earmark.framework.cache import Snapshot
 from earmark.framework.node_info import PodInfo
@@ -16,10 +17,25 @@ def scores(plugins: Sequence[ScorePlugin], pod: PodInfo, snapshot: Snapshot, nam
         state, ranks = plugin.pre_score(pod)
         if not ranks:
             continue
-        raw = [plugin.score(state, pod, snapshot.nodes[name]) for name in names]
+        raw = _raw(plugin, state, pod, snapshot, names)
         for name, score in zip(names, plugin.normalize(raw), strict=True):
             totals[name] += score * plugin.weight
     return totals
+
+
+def _raw(plugin: ScorePlugin, state: Any, pod: PodInfo, snapshot: Snapshot, names: Sequence[str]) -> list[int]:
+    if plugin.sees_identity:
+        return [plugin.score(state, pod, snapshot.nodes[name]) for name in names]
+    # Equal nodes get equal scores.
+    known: dict[int, int] = {}
+    raw = []
+    for name in names:
+        shape = snapshot.shape(name)
+        score = known.get(shape)
+        if score is None:
+            score = known[shape] = plugin.score(state, pod, snapshot.nodes[name])
+        raw.append(score)
+    return raw
 
 
 def best(totals: Mapping[str, int]) -> str:

@@ -53,6 +53,10 @@ class ScorePlugin(Protocol):
         """The plugin's name, as upstream."""
 
     @property
+    def sees_identity(self) -> bool:
+        """Whether `score` looks at the node's name or labels."""
+
+    @property
     def weight(self) -> int:
         """What normalized scores are multiplied with."""
 
