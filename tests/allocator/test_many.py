@@ -183,3 +183,25 @@ def test_yes_or_no_agrees_with_a_search_for_every_state(seed: int) -> None:
             ledgers.append(ledger)
         fresh = allocator.prepare([wanted]).allocate_many([(node, ledgers)], expired=never)[0]
         assert problem.fits_many([(node, ledgers)], expired=never) == [fresh.fits]
+
+
+def test_the_next_pod_of_the_same_shape_needs_no_search(solves: list[Any]) -> None:
+    inventory, nodes = fleet(5)
+    allocator = Allocator(inventory)
+    first = allocator.prepare([claim_of(name="a")]).allocate_many([(node, [Ledger()]) for node in nodes], expired=never)
+    second = allocator.prepare([claim_of(name="b")]).allocate_many(
+        [(node, [Ledger()]) for node in nodes], expired=never
+    )
+    assert [outcome.results(fixed) for outcome in first] == [outcome.results(fixed) for outcome in second]
+    assert len(solves) == 1
+    larger = allocator.prepare([claim_of(exactly(count=2))]).allocate_many([(nodes[0], [Ledger()])], expired=never)
+    assert names(larger[0].results(fixed)) == ["gpu-0", "gpu-1"]
+
+
+def test_a_class_that_changed_makes_another_shape() -> None:
+    inventory, nodes = fleet(1)
+    allocator = Allocator(inventory)
+    assert allocator.prepare([claim_of()]).fits_many([(nodes[0], [Ledger()])], expired=never) == [True]
+    nothing = class_of(selectors=[{"cel": {"expression": "false"}}])
+    changed = allocator.on(inventory.with_class(nothing))
+    assert changed.prepare([claim_of()]).fits_many([(nodes[0], [Ledger()])], expired=never) == [False]

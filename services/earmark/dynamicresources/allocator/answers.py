@@ -51,11 +51,25 @@ class Outcome:
         return None if self._make is None else self._make(share_id)
 
 
+class Remembered:
+    """Answers by signature, for all problems with the same claims but for their names."""
+
+    __slots__ = ("fits", "solutions", "witnesses")
+
+    def __init__(self) -> None:
+        self.solutions: dict[_Key, Solution | None] = {}
+        self.fits: dict[_Key, bool] = {}
+        self.witnesses: dict[int, Witness] = {}
+
+    def __len__(self) -> int:
+        return len(self.solutions) + len(self.fits)
+
+
 class Answers:
     """The problem itself, with its skeletons and what has been answered."""
 
     def __init__(self, inventory: Inventory, features: frozenset[str], variant: str, judge: Judge,
-                 claims: tuple[Claim, ...], reads: ReadSet) -> None:  # fmt: skip
+                 claims: tuple[Claim, ...], reads: ReadSet, remembered: Remembered) -> None:  # fmt: skip
         self._inventory = inventory
         self._features = features
         self._variant = variant
@@ -64,9 +78,9 @@ class Answers:
         self._reads = reads
         self._groups = gates.COMPATIBILITY_GROUPS in features
         self._skeletons: dict[int, Skeleton] = {}
-        self._solutions: dict[_Key, Solution | None] = {}
-        self._fits: dict[_Key, bool] = {}
-        self._witnesses: dict[int, Witness] = {}
+        self._solutions = remembered.solutions
+        self._fits = remembered.fits
+        self._witnesses = remembered.witnesses
         alternatives = [
             alternative for claim in claims for request in claim.requests for alternative in request.alternatives
         ]

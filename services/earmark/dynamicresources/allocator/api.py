@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from earmark.dynamicresources.allocator import features as gates
-from earmark.dynamicresources.allocator.answers import Answers, Outcome, Query
+from earmark.dynamicresources.allocator.answers import Answers, Outcome, Query, Remembered
 from earmark.dynamicresources.allocator.errors import AllocationError
 from earmark.dynamicresources.allocator.judge import CelJudge
 from earmark.dynamicresources.allocator.nodes import NodeFacts
@@ -15,6 +17,10 @@ from earmark.dynamicresources.allocator.signature import Interner
 from earmark.dynamicresources.inventory import Inventory
 from earmark.dynamicresources.ledger import Ledger
 from earmark.kube.objects import AllocationResult, ResourceClaim
+
+# Shapes of pods whose answers are kept, and how many answers each may have.
+_SHAPES = 32
+_ANSWERS = 100_000
 
 # Numbers of content that is gone stay in the interner; beyond this many it is begun anew.
 _MANY = 2_000_000
@@ -35,11 +41,17 @@ class Allocator:
         self.variant = gates.variant_for(self.features, channel)
         self._channel = channel
         self._judge = judge if judge is not None else CelJudge()
-        self._interner = interner if interner is not None and len(interner) < _MANY else Interner()
+        self._interner = interner if interner is not None else Interner()
+        self._remembered: dict[object, Remembered] = {}
 
     def on(self, inventory: Inventory) -> Allocator:
         """Return an allocator for another revision of the inventory, with what has been compiled so far."""
-        return Allocator(inventory, self.features, channel=self._channel, judge=self._judge, interner=self._interner)
+        fresh = len(self._interner) >= _MANY
+        interner = None if fresh else self._interner
+        new = Allocator(inventory, self.features, channel=self._channel, judge=self._judge, interner=interner)
+        if not fresh:
+            new._remembered = self._remembered
+        return new
 
     def prepare(self, claims: Sequence[ResourceClaim]) -> Problem:
         """Read the claims that a pod still needs allocated, in the order of its spec (upstream A4.1).
@@ -48,7 +60,26 @@ class Allocator:
         """
         read = read_claims(claims, self.inventory, self.features, self.variant)
         reads = self._interner.read_set(self._names(read), gates.DEVICE_TAINTS in self.features)
-        return Problem(Answers(self.inventory, self.features, self.variant, self._judge, read, reads))
+        remembered = self._recall(claims, read)
+        return Problem(Answers(self.inventory, self.features, self.variant, self._judge, read, reads, remembered))
+
+    def _recall(self, claims: Sequence[ResourceClaim], read: tuple[Claim, ...]) -> Remembered:
+        """Return the answers of problems of the same shape: equal claims and classes, whatever the claims' names."""
+        classes = [
+            alternative.device_class.spec
+            for claim in read
+            for request in claim.requests
+            for alternative in request.alternatives
+        ]
+        shape = msgspec.json.encode(([claim.spec for claim in claims], classes))
+        found = self._remembered.pop(shape, None)
+        if found is None or len(found) > _ANSWERS:
+            found = Remembered()
+        # The one that was used last is last.
+        self._remembered[shape] = found
+        if len(self._remembered) > _SHAPES:
+            del self._remembered[next(iter(self._remembered))]
+        return found
 
     def _names(self, claims: tuple[Claim, ...]) -> set[str] | None:
         """The attributes that selectors and constraints can read, None for all."""
