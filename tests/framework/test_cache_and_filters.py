@@ -222,3 +222,35 @@ def test_the_search_goes_round() -> None:
 def test_pods_with_bad_quantities_are_told_apart() -> None:
     with pytest.raises(ValueError, match="quantit"):
         PodInfo.of(pod("a", cpu="lots"))
+
+
+def protected(name: str, topology: str, **term: object) -> PodInfo:
+    rule = {"topologyKey": topology, "labelSelector": {"matchLabels": {"app": "noisy"}}, **term}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}
+    return info(name, node="n1", spec={"affinity": {"podAntiAffinity": required}})
+
+
+@pytest.mark.parametrize(
+    ("term", "labels", "refused"),
+    [
+        ({}, {"app": "noisy"}, ["n1", "n2"]),
+        ({}, {"app": "quiet"}, []),
+        ({"namespaces": ["other"]}, {"app": "noisy"}, []),
+        ({"namespaceSelector": {"matchLabels": {"team": "x"}}}, {"app": "noisy"}, ["n1", "n2"]),
+        ({"topologyKey": "unknown"}, {"app": "noisy"}, []),
+    ],
+)
+def test_anti_affinity_of_running_pods_is_respected(
+    term: dict[str, object], labels: dict[str, str], refused: list[str]
+) -> None:
+    cache, snapshot = Cache(), Snapshot()
+    for name, zone in (("n1", "a"), ("n2", "a"), ("n3", "b")):
+        cache.put_node(node(name, labels={"zone": zone}))
+    cache.put_pod(protected("running", "zone", **term))
+    cache.update_snapshot(snapshot)
+    wanted = info("q", metadata={"labels": labels})
+    active = pre_filter(filter_plugins(cache.guards), wanted).active
+    node_filter = NodeFilter(active, wanted, snapshot, Nominator(), lambda _uid: None)
+    assert [name for name in snapshot.order if node_filter.verdict(name).first is not None] == refused
+    cache.remove_pod("uid-running")
+    assert cache.guards() == ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Hashable, Mapping
 
-from earmark.framework.node_info import NodeInfo, PodInfo
+from earmark.framework.node_info import NodeInfo, PodInfo, required_anti_affinity
 from earmark.kube import objects
 
 # A snapshot numbers the shapes that it has seen; beyond this many it starts again.
@@ -73,6 +73,8 @@ class Cache:
         # Pods of nodes that are not in the cache, by node.
         self._homeless: dict[str, dict[str, PodInfo]] = {}
         self._dirty: dict[str, None] = {}
+        # Pods whose required anti-affinity keeps others away; there are few of them.
+        self._guards: dict[str, PodInfo] = {}
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -95,6 +97,14 @@ class Cache:
 
     def __len__(self) -> int:
         return len(self._nodes)
+
+    def guards(self) -> tuple[tuple[PodInfo, objects.Node], ...]:
+        """Return the pods with required anti-affinity that are on known nodes, with their nodes."""
+        return tuple(
+            (pod, self._nodes[self._node_of[uid]].node)
+            for uid, pod in self._guards.items()
+            if self._node_of[uid] in self._nodes
+        )
 
     def update_snapshot(self, snapshot: Snapshot) -> None:
         """Bring a snapshot up to date. There is one snapshot a cache: what it took over is not remembered here."""
@@ -162,6 +172,7 @@ class Cache:
         if self._pods.pop(uid, None) is None:
             return
         self._assumed.pop(uid, None)
+        self._guards.pop(uid, None)
         name = self._node_of.pop(uid)
         info = self._nodes.get(name)
         if info is not None:
@@ -175,6 +186,8 @@ class Cache:
     def _insert(self, pod: PodInfo, node: str) -> None:
         self._pods[pod.uid] = pod
         self._node_of[pod.uid] = node
+        if required_anti_affinity(pod.pod):
+            self._guards[pod.uid] = pod
         info = self._nodes.get(node)
         if info is not None:
             self._set(node, info.with_pods((pod,)))

@@ -44,7 +44,7 @@ class Core:
         self.snapshot = Snapshot()
         self.nominator = Nominator()
         self.gate = PreemptionGate()
-        self.filters = registry.filter_plugins()
+        self.filters = registry.filter_plugins(self.cache.guards)
         self.scorers = registry.score_plugins()
         self.hints = HintRegistry()
         gates = (*registry.pre_enqueue_plugins(), self.gate)

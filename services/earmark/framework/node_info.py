@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from earmark.framework import requests
 from earmark.framework.requests import HostPort
@@ -36,6 +37,15 @@ class PodInfo:
         cpu, memory = scoring.get(requests.CPU, 0), scoring.get(requests.MEMORY, 0)
         signature = f"{sorted(asked.items())} {cpu} {memory} {ports}"
         return cls(pod, pod.metadata.uid, pod.priority, asked, cpu, memory, ports, signature)
+
+
+def required_anti_affinity(pod: objects.Pod) -> tuple[Mapping[str, Any], ...]:
+    """Return the terms of a pod's required anti-affinity, as they came."""
+    affinity = pod.spec.affinity
+    if affinity is None or not isinstance(affinity.pod_anti_affinity, Mapping):
+        return ()
+    terms = affinity.pod_anti_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+    return tuple(term for term in terms if isinstance(term, Mapping))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from earmark.framework.plugins.existing_anti_affinity import ExistingAntiAffinity, Guards
 from earmark.framework.plugins.interface import FilterPlugin, PreEnqueuePlugin, ScorePlugin
 from earmark.framework.plugins.node_affinity import NodeAffinity
 from earmark.framework.plugins.node_name import NodeName
@@ -18,8 +19,11 @@ def pre_enqueue_plugins() -> tuple[PreEnqueuePlugin, ...]:
     return (SchedulingGates(),)
 
 
-def filter_plugins() -> tuple[FilterPlugin, ...]:
-    """Return the filters; the first that refuses a node gives its reason (upstream A6.5)."""
+def filter_plugins(guards: Guards = tuple) -> tuple[FilterPlugin, ...]:
+    """Return the filters; the first that refuses a node gives its reason (upstream A6.5).
+
+    `guards` gives the pods on nodes whose anti-affinity is to be respected.
+    """
     return (
         UnsupportedFeatures(),
         NodeUnschedulable(),
@@ -28,6 +32,7 @@ def filter_plugins() -> tuple[FilterPlugin, ...]:
         NodeAffinity(),
         NodePorts(),
         NodeResourcesFit(),
+        ExistingAntiAffinity(guards),
     )
 
 
