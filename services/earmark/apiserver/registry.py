@@ -6,8 +6,7 @@ ids are passed in. Every refusal is a StatusError.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,16 +16,15 @@ import msgspec
 from earmark.apiserver import errors, ownership
 from earmark.apiserver.errors import StatusError
 from earmark.apiserver.faults import Faults
-from earmark.apiserver.history import DEFAULT_LENGTH, RawEvent, Stored, Watch
-from earmark.apiserver.holdings import Holdings
+from earmark.apiserver.history import DEFAULT_LENGTH, Stored
 from earmark.apiserver.metadata import stamp_new, validate_metadata
 from earmark.apiserver.patches import json_patch, merge_patch, strategic_patch
+from earmark.apiserver.reading import StoredObjects
 from earmark.apiserver.results import PLAIN_DELETE, PLAIN_WRITE, Deleted, DeleteOptions, Page, WriteOptions, Written
 from earmark.apiserver.schema import Schema, SchemaError, kubernetes
-from earmark.apiserver.selecting import parse_version, read_token, selection, write_token
+from earmark.apiserver.selecting import parse_version
 from earmark.apiserver.storage import Store
-from earmark.apiserver.strategies.base import Data, Strategy, validate_metadata_update
-from earmark.apiserver.strategies.table import strategies
+from earmark.apiserver.strategies.base import Data, validate_metadata_update
 from earmark.kube.api import PatchType
 from earmark.kube.clock import Clock
 from earmark.kube.resources import BY_KIND, Resource
@@ -37,8 +35,8 @@ _decode = msgspec.json.Decoder().decode
 __all__ = ["DeleteOptions", "Deleted", "Page", "Registry", "WriteOptions", "Written", "time_text"]
 
 
-class Registry:
-    """All served objects."""
+class Registry(StoredObjects):
+    """All served objects, to be read and written."""
 
     def __init__(
         self,
@@ -54,145 +52,21 @@ class Registry:
         `new_uid` gives the UIDs of new objects; `below(n)` a random int in [0, n) for generated names (by default they
         are made from a fresh UID). `history_length` is how many changes of each resource watches can still be given.
         """
+        super().__init__(store, clock, history_length)
         self.faults = Faults()
         self.schema: Schema = kubernetes()
-        self._clock = clock
         self._new_uid = new_uid
         self._below = below
-        self._strategies: dict[str, Strategy] = strategies()
-        self._store = store
-        self._held = Holdings(store, history_length)
-        self._tables = self._held.tables
         self._bootstrap()
-
-    # --- state -------------------------------------------------------------------------------------------------------
-
-    @property
-    def revision(self) -> int:
-        """The newest revision, durable or not."""
-        return self._held.revision
-
-    @property
-    def visible_revision(self) -> int:
-        """The newest durable revision."""
-        return self._held.visible
-
-    def durable(self, revision: int) -> Awaitable[None]:
-        """Return an awaitable that ends once a revision is durable."""
-        return self._store.durable(revision)
-
-    def strategy(self, resource: Resource) -> Strategy:
-        """Return the rules of a resource."""
-        return self._strategies[resource.kind]
-
-    def count(self, resource: Resource) -> int:
-        """Return how many objects of a resource there are."""
-        return len(self._tables[resource.kind].objects)
-
-    def lookup(self, kind: str, namespace: str, name: str) -> Data | None:
-        """Return a copy of an object's data."""
-        stored = self._tables[kind].objects.get((namespace, name))
-        return None if stored is None else _decode(stored.body)
-
-    def all(self, kind: str) -> Sequence[Data]:
-        """Return copies of the data of all objects of a kind."""
-        table = self._tables[kind]
-        return [_decode(table.objects[key].body) for key in table.sorted_keys()]
-
-    def now(self) -> datetime:
-        """Return the time."""
-        return self._clock.now().astimezone(UTC)
-
-    def compact(self, keep: int = 0) -> None:
-        """Forget all but the newest `keep` changes of each resource: older watches get 410."""
-        for table in self._tables.values():
-            table.history.compact(keep)
 
     def _bootstrap(self) -> None:
         """Create what a cluster has from the start."""
         for namespace in ("default", "kube-system"):
-            if (("", namespace)) not in self._tables["Namespace"].objects:
+            if ("", namespace) not in self._tables["Namespace"].objects:
                 self.create(BY_KIND["Namespace"], "", {"metadata": {"name": namespace}})
         for name, value in (("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)):
             if ("", name) not in self._tables["PriorityClass"].objects:
                 self.create(BY_KIND["PriorityClass"], "", {"metadata": {"name": name}, "value": value})
-
-    # --- reading -----------------------------------------------------------------------------------------------------
-
-    def get(self, resource: Resource, namespace: str, name: str) -> Stored:
-        """Return an object."""
-        stored = self._tables[resource.kind].objects.get((namespace, name))
-        if stored is None:
-            raise errors.not_found(resource, name)
-        return stored
-
-    def list(
-        self,
-        resource: Resource,
-        namespace: str = "",
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_token: str = "",
-    ) -> Page:
-        """Return objects sorted by namespace and name, `limit` at most (0: all).
-
-        Later pages show the objects as they are then; their revision is that of the first page, so that a watch from it
-        misses nothing.
-        """
-        table = self._tables[resource.kind]
-        selects = selection(self._strategies[resource.kind], namespace, label_selector, field_selector)
-        keys = table.sorted_keys()
-        revision, start = self._held.revision, 0
-        if continue_token:
-            revision, after = read_token(continue_token)
-            if revision > self._held.revision or revision < table.history.compacted:
-                raise errors.expired(revision, table.history.compacted)
-            start = bisect_right(keys, after)
-        items: list[bytes] = []
-        last = ("", "")
-        for index in range(start, len(keys)):
-            stored = table.objects[keys[index]]
-            if selects is not None and not selects(stored):
-                continue
-            if limit and len(items) == limit:
-                rest = sum(
-                    1 for key in keys[index:] if selects is None or selects(table.objects[key])
-                )  # fmt: skip
-                return Page(items, revision, write_token(revision, last), rest)
-            items.append(stored.body)
-            last = keys[index]
-        return Page(items, revision)
-
-    def watch(
-        self,
-        resource: Resource,
-        namespace: str = "",
-        *,
-        resource_version: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> Watch:
-        """Return a watch of the changes after a version.
-
-        Without a version, or with "0", it begins with an ADDED event for each object that exists. A version that is
-        forgotten, or that this store never had, is 410.
-        """
-        table = self._tables[resource.kind]
-        selects = selection(self._strategies[resource.kind], namespace, label_selector, field_selector)
-        initial: list[RawEvent] = []
-        if resource_version in ("", "0"):
-            for stored in self._held.visible_objects(table):
-                if selects is None or selects(stored):
-                    initial.append(RawEvent("ADDED", stored.revision, stored.body))
-            position = table.history.end
-        else:
-            revision = parse_version(resource_version)
-            if revision > self._held.revision:
-                raise errors.expired(revision, self._held.revision)
-            position = table.history.position_after(revision)
-        return Watch(table.history, position, selects, initial, lambda: self._held.visible)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 

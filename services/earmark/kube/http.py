@@ -52,6 +52,10 @@ class _Event(msgspec.Struct, frozen=True):
     object: msgspec.Raw
 
 
+class _Bookmark(msgspec.Struct, frozen=True):
+    metadata: _ListMeta = _ListMeta()
+
+
 class _Cause(msgspec.Struct, frozen=True):
     field: str = ""
     message: str = ""
@@ -69,6 +73,7 @@ class _Status(msgspec.Struct, frozen=True):
     details: _Details | None = None
 
 
+_bookmark_decoder = msgspec.json.Decoder(_Bookmark)
 _event_decoder = msgspec.json.Decoder(_Event)
 _status_decoder = msgspec.json.Decoder(_Status)
 
@@ -139,6 +144,8 @@ class HttpApi:
             result: _List[T] = decoder.decode(body)
         except msgspec.MsgspecError as error:
             raise ApiUnavailable(f"{self._access.server} did not answer with a list: {error}") from error
+        if not result.metadata.resource_version:
+            raise ApiUnavailable(f"{self._access.server} did not answer with a list: it has no resourceVersion")
         return ListResult(result.items or (), result.metadata.resource_version)
 
     async def watch(
@@ -307,6 +314,12 @@ class HttpApi:
             if event.type == "ERROR":
                 status = _status_decoder.decode(event.object)
                 raise _api_error(status.code or 500, status)
+            if event.type == "BOOKMARK":
+                # Real servers send the rest of the object with nulls that no object has: "containers": null.
+                meta = _bookmark_decoder.decode(event.object).metadata
+                return WatchEvent(
+                    EventType.BOOKMARK, kind(metadata=objects.ObjectMeta(resource_version=meta.resource_version))
+                )
             return WatchEvent(EventType(event.type), self._decode(kind, bytes(event.object)))
         except (msgspec.MsgspecError, ValueError) as error:
             raise ApiUnavailable(f"{self._access.server} sent no watch event: {error}") from error

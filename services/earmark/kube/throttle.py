@@ -11,14 +11,16 @@ class Throttle:
     def __init__(self, qps: float, burst: int) -> None:
         self._qps = qps
         self._burst = max(burst, 1)
-        self._next = 0.0
+        self._due = 0.0
 
     async def pass_(self) -> None:
         """Return when the next call may be made."""
         if self._qps <= 0:
             return
         now = asyncio.get_running_loop().time()
-        # The moment from which a full bucket would have been used up by the calls so far.
-        self._next = max(self._next, now - self._burst / self._qps) + 1 / self._qps
-        if self._next > now:
-            await asyncio.sleep(self._next - now)
+        # Calls are due one after the other, 1/qps apart; a call may come as much early as the burst allows.
+        due = max(self._due, now)
+        self._due = due + 1 / self._qps
+        wait = due - (self._burst - 1) / self._qps - now
+        if wait > 0:
+            await asyncio.sleep(wait)
