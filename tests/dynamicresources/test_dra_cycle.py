@@ -291,3 +291,18 @@ def test_admin_access_takes_nothing(cluster: Cluster) -> None:
     )
     cluster.pending("p", count=2)
     assert cluster.filter(cluster.pre_filter("p"), "n1")[0].status.success
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("nomination_persistence", "disk"),
+        ("binding_timeout_seconds", 0.5),
+        ("filter_timeout_seconds", -1.0),
+        ("sandbox_timeout_seconds", 0.0),
+        ("settlements_kept", 0),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named(field: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"^{field}: want "):
+        Settings(**{field: value})  # type: ignore[arg-type]

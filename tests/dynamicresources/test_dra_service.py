@@ -721,3 +721,20 @@ async def test_a_sandbox_may_ask_about_a_pod_of_its_own(scheduler: Scheduler) ->
     assert opened.status.code == SUCCESS
     scheduler.session = answer.session
     assert (await scheduler.filter(opened.cycle_id)).code == SUCCESS
+
+
+@pytest.mark.kep("E43")
+async def test_a_nomination_ends_with_the_binding_though_nobody_says_so(scheduler: Scheduler) -> None:
+    await scheduler.place("v")
+    await scheduler.nominate("p", "v")
+    await deallocate(scheduler, "v")
+    cycle_id, _ = await scheduler.reserve("p")
+    assert (await scheduler.pre_bind(cycle_id)).status.code == SUCCESS
+    bound = await scheduler.world.pod("p")
+    await scheduler.world.api.bind("default", "p", bound.metadata.uid, "n1")
+    await scheduler.settle()
+    assert (await scheduler.listed()).nominations == []
+    [window] = (
+        await scheduler.settlements.ListSettlements(settlement_pb2.ListSettlementsRequest(), timeout=5)
+    ).settlements
+    assert window.outcome == "scheduled"

@@ -147,6 +147,8 @@ class Caches:
             self._core.commit(pod_seen(self._core.world, pod))
             if pod.node_name:
                 self._core.commit((bound(self._core.world, pod.uid), ()))
+                # E43: a scheduler that died after the binding will not say so.
+                self._core.remove_nominated_pod(pod.uid, None, Removal.BOUND, ())
         self._moved.set()
 
     def _on_node(self, event: InformerEvent[objects.Node]) -> None:

@@ -61,6 +61,21 @@ class Settings:
     settlements_kept: int = 1000
     """How many settling windows are kept in memory, the newest ones."""
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for a value that cannot be used, naming the field."""
+        if self.nomination_persistence not in ("api", "none"):
+            raise ValueError(f"nomination_persistence: want 'api' or 'none', got {self.nomination_persistence!r}")
+        for name, value, least in (
+            ("binding_timeout_seconds", self.binding_timeout_seconds, 1),
+            ("filter_timeout_seconds", self.filter_timeout_seconds, 0),
+            ("state_wait_seconds", self.state_wait_seconds, 0),
+            ("sandbox_timeout_seconds", self.sandbox_timeout_seconds, 1),
+            ("score_weight", self.score_weight, 0),
+            ("settlements_kept", self.settlements_kept, 1),
+        ):
+            if value < least:
+                raise ValueError(f"{name}: want {least} or more, got {value}")
+
     def gate(self, name: str) -> bool:
         """Whether a feature gate is on."""
         return self.feature_gates.get(name, DEFAULT_GATES.get(name, False))
