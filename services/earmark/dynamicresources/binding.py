@@ -239,7 +239,7 @@ class Binder:
         reservation = self._core.world.reservations.get(pod.uid)
         claims = reservation.claim_uids if reservation is not None else text.claims if text is not None else ()
         allocates = tuple(reservation.allocations) if reservation is not None else text.allocates if text else ()
-        uncertain = ()
+        uncertain: tuple[str, ...] = ()
         if binding is not None:
             binding.abandoned = True
             uncertain = tuple(binding.writing)

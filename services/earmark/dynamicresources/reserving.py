@@ -15,6 +15,7 @@ from earmark.dynamicresources.nominations import ClaimNomination, Phase
 from earmark.dynamicresources.solving import Question, Solver
 from earmark.dynamicresources.state import Change, Reservation, World, look_at_victim_claim
 from earmark.dynamicresources.statuses import SUCCESS, Status, error, unschedulable
+from earmark.dynamicresources.victimclaims import VictimClaim
 from earmark.kube.objects import AllocationResult, ResourceClaim
 
 
@@ -187,7 +188,7 @@ def release_in_flight(world: World, reservation: Reservation, claim_uids: Collec
         if claim is None or claim.status.allocation is None:
             ledger = ledger.release(uid)
     after = world.changed(in_flight=in_flight, ledger=ledger)
-    settled = []
+    settled: list[VictimClaim] = []
     for uid in gone:
         after, now_settled = look_at_victim_claim(after, uid)
         settled += now_settled
