@@ -6,7 +6,6 @@ import copy
 import json
 from typing import Any
 
-import msgspec
 import pytest
 
 from earmark.apiserver.errors import StatusError
@@ -14,7 +13,7 @@ from earmark.apiserver.fieldsets import from_fields, leaves, to_fields
 from earmark.apiserver.results import WriteOptions
 from earmark.apiserver.schema import kubernetes
 from earmark.kube.resources import BY_KIND
-from support.apiserver_registry import Cluster, Data, pod
+from support.apiserver_registry import Cluster, Data, as_data, pod
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def apply(cluster: Cluster, manager: str, data: Data, force: bool = False, subre
         resource, "default" if resource.namespaced else "", data["metadata"]["name"], copy.deepcopy(data),
         force=force, subresource=subresource, options=WriteOptions(manager=manager),
     )  # fmt: skip
-    return msgspec.json.decode(written.body)
+    return as_data(written.body)
 
 
 def node(labels: dict[str, str], **spec: Any) -> Data:

@@ -38,7 +38,7 @@ async def test_objects_are_made_read_changed_and_deleted(app: ApiApplication) ->
     assert (made.status, made.json["kind"], made.json["metadata"]["namespace"]) == (201, "Pod", "default")
     read = await ask(app, "GET", f"{PODS}/a")
     assert read.json == made.json
-    patch = {"headers": {"content-type": "application/merge-patch+json"}}
+    patch: dict[str, Any] = {"headers": {"content-type": "application/merge-patch+json"}}
     changed = await ask(app, "PATCH", f"{PODS}/a", body={"metadata": {"labels": {"x": "y"}}}, **patch)
     assert changed.json["metadata"]["labels"] == {"x": "y"}
     assert (await ask(app, "PUT", f"{PODS}/a", body=made.json)).status == 409

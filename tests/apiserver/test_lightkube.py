@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lightkube import ApiError, AsyncClient, KubeConfig
@@ -23,11 +24,9 @@ def small_pod(name: str) -> Pod:
 
 async def test_lightkube_works(tmp_path: Path) -> None:
     async with component(tmp_path):
-        client = AsyncClient(config=KubeConfig.from_file(tmp_path / "kubeconfig"), field_manager="test")
+        client: Any = AsyncClient(config=KubeConfig.from_file(tmp_path / "kubeconfig"), field_manager="test")
         made = await client.create(small_pod("a"))
-        assert made.spec is not None
         assert made.spec.priority == 0
-        assert made.metadata is not None
         version = made.metadata.resourceVersion
         await client.patch(Pod, "a", {"metadata": {"labels": {"y": "z"}}})
         assert [pod.metadata.name async for pod in client.list(Pod, labels={"app": "x"}, namespace="*")] == ["a"]

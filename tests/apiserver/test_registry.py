@@ -163,7 +163,7 @@ def test_lists_are_sorted_and_select_by_labels_and_fields(cluster: Cluster) -> N
 @pytest.mark.parametrize(
     "selection", [{"label_selector": "a=b=c"}, {"field_selector": "spec.nope=1"}, {"field_selector": "x"}]
 )
-def test_a_bad_selector_is_refused(cluster: Cluster, selection: dict[str, str]) -> None:
+def test_a_bad_selector_is_refused(cluster: Cluster, selection: dict[str, Any]) -> None:
     with pytest.raises(StatusError) as caught:
         cluster.registry.list(PODS, **selection)
     assert caught.value.code == 400

@@ -165,8 +165,8 @@ def test_kill_9_loses_no_acknowledged_write(path: Path, repository: Path, round_
         process.wait()
         # The last line may be cut: what was not told in full was not acknowledged.
         for line in (line for line in lines if line.endswith("\n")):
-            sign, name, revision = line.split()
-            (there if sign == "+" else gone)[name] = int(revision)
+            sign, name, written_at = line.split()
+            (there if sign == "+" else gone)[name] = int(written_at)
     assert len(there) > 10
     store = SqliteStore(path)
     revision, records = store.load()

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -16,7 +17,7 @@ from earmark.kube.http import HttpApi
 from earmark.kube.kubeconfig import Access, from_file, in_cluster
 from earmark.kube.throttle import Throttle
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Handler = Callable[[Any], Awaitable[web.StreamResponse]]
 
 
 @asynccontextmanager

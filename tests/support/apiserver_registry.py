@@ -17,6 +17,12 @@ from earmark.kube.resources import BY_KIND
 Data = dict[str, Any]
 
 
+def as_data(body: bytes) -> Data:
+    """Return an object's text as data."""
+    data: Data = msgspec.json.decode(body)
+    return data
+
+
 class HandClock:
     """A clock that stands still until it is moved."""
 
@@ -52,11 +58,11 @@ class Cluster:
         resource = BY_KIND[data["kind"]]
         home = namespace if resource.namespaced else ""
         written = self.registry.create(resource, home, copy.deepcopy(data), WriteOptions(**options))
-        return msgspec.json.decode(written.body)
+        return as_data(written.body)
 
     def get(self, kind: str, name: str, namespace: str = "default") -> Data:
         resource = BY_KIND[kind]
-        return msgspec.json.decode(self.registry.get(resource, namespace if resource.namespaced else "", name).body)
+        return as_data(self.registry.get(resource, namespace if resource.namespaced else "", name).body)
 
     def exists(self, kind: str, name: str, namespace: str = "default") -> bool:
         home = namespace if BY_KIND[kind].namespaced else ""
@@ -68,7 +74,7 @@ class Cluster:
             BY_KIND[data["kind"]], meta.get("namespace", ""), meta["name"], copy.deepcopy(data),
             subresource=subresource, options=WriteOptions(**options),
         )  # fmt: skip
-        return msgspec.json.decode(written.body)
+        return as_data(written.body)
 
     def patch(
         self, kind: str, name: str, patch: Any, subresource: str = "", patch_type: PatchType = PatchType.MERGE,
@@ -79,7 +85,7 @@ class Cluster:
             resource, namespace if resource.namespaced else "", name, copy.deepcopy(patch), patch_type,
             subresource=subresource, options=WriteOptions(**options),
         )  # fmt: skip
-        return msgspec.json.decode(written.body)
+        return as_data(written.body)
 
     def delete(self, kind: str, name: str, namespace: str = "default", **options: Any) -> bool:
         """Delete, and return whether the object is gone."""
