@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -106,8 +107,11 @@ class Environment:
     structs: dict[str, dict[str, Type]] = field(default_factory=dict)
     _library: Library = field(default_factory=lambda: _standard(), repr=False)
 
-    def compile(self, source: str) -> Program:
+    def compile(self, source: str, refusal: Callable[[Type], str | None] | None = None) -> Program:
         """Compile an expression.
+
+        Args:
+            refusal: says why an expression of a type is not accepted, None if it is.
 
         Raises:
             CompileError: with upstream's text ("compilation failed: ..." or "program instantiation failed: ...").
@@ -120,9 +124,15 @@ class Environment:
                 faults = validate(root)
                 if faults:
                     raise SourceError(faults)
+                refused = None if refusal is None else refusal(output)
+                if refused is not None:
+                    raise CompileError(refused)
                 run, slots = plan(root, declarations)
             except SourceError as error:
                 raise CompileError(f"compilation failed: {describe(source, error.faults)}") from error
+            except EvaluationAborted as error:
+                # A constant part cannot even be evaluated; upstream crashes here.
+                raise CompileError(f"program instantiation failed: {error}") from error
             except RecursionError as error:
                 raise CompileError("compilation failed: the expression is nested too deeply") from error
         return Program(source, root, output, run, slots, _height(root) > _SHALLOW)

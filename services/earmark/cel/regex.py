@@ -98,7 +98,7 @@ _TEXTS: Final = (
     ("invalid character class range", "invalid character class range"),
     ("invalid named capture", "invalid named capture group"),
     ("invalid UTF-8", "invalid UTF-8"),
-    ("trailing backslash at end of expression", "trailing \\ at end of regexp"),
+    ("trailing backslash at end of expression", "trailing \\"),
 )
 
 

@@ -14,7 +14,7 @@ from earmark.cel import CompileError, Environment, Outcome, Program
 from earmark.cel.declarations import QUANTITY
 from earmark.cel.semver import parse_semver
 from earmark.cel.syntax import Call, Ident, Literal, Node, Select, children
-from earmark.cel.types import BOOL, DYN, STRING, map_of, struct
+from earmark.cel.types import BOOL, DYN, STRING, Type, map_of, struct
 from earmark.cel.values import DefaultMap, NativeMap, OptionalValue, QuantityValue, type_name
 from earmark.kube.objects import Device, DeviceAttribute
 from earmark.kube.quantity import QuantityError, parse_quantity
@@ -105,13 +105,18 @@ def compile_selector(expression: str) -> Selector:
     if len(expression.encode("utf-8", "surrogatepass")) > MAX_LENGTH:
         raise SelectorCompileError(f"the expression is longer than {MAX_LENGTH} bytes")
     try:
-        program = environment().compile(expression)
+        program = environment().compile(expression, _refusal)
     except CompileError as error:
         raise SelectorCompileError(str(error)) from error
-    if program.output.kind not in ("bool", "dyn"):
-        output = "null_type" if program.output.kind == "null" else str(program.output)
-        raise SelectorCompileError(f"must evaluate to bool or the unknown type, not {output}")
     return Selector(program, _calls_any(program.root, _SHOWS_FORM))
+
+
+def _refusal(output: Type) -> str | None:
+    """A selector must be able to give a bool."""
+    if output.kind in ("bool", "dyn"):
+        return None
+    name = "null_type" if output.kind == "null" else str(output)
+    return f"must evaluate to bool or the unknown type, not {name}"
 
 
 @lru_cache(maxsize=1)
