@@ -71,6 +71,8 @@ def test_comparing_with_a_big_quantity_changes_the_form_within_one_evaluation_on
     memory = 'device.capacity["gpu.example.com"].memory'
     changing = compile_selector(f'{memory}.isGreaterThan(quantity("0.5Ki")) && {memory}.isInteger()')
     plain = compile_selector(f"{memory}.isInteger()")
+    comparing = compile_selector(f'{memory}.isGreaterThan(quantity("0.5Ki"))')
     assert plain.matches(_DEVICE)
     assert not changing.matches(_DEVICE)
+    assert comparing.matches(_DEVICE)
     assert plain.matches(_DEVICE)

@@ -97,9 +97,11 @@ class QuantityValue:
     """A quantity. Upstream holds it by reference: comparing a small one with a big one makes it big for good, and
     `add` and `sub` give a reference to a reference, which compares as something else (`nested`)."""
 
-    __slots__ = ("nested", "quantity")
+    __slots__ = ("nested", "original", "quantity")
 
     def __init__(self, quantity: Quantity, nested: bool = False) -> None:
+        # What it was made of, whatever comparing has made of it since.
+        self.original = quantity
         self.quantity = quantity
         self.nested = nested
 

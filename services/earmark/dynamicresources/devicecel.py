@@ -51,7 +51,7 @@ class PreparedDevice:
         """A copy with quantities of its own, for expressions that can see what comparing does to them."""
         device = self.variables["device"].entries
         capacity = {
-            domain: NativeMap({name: QuantityValue(value.quantity) for name, value in inner.entries.items()})
+            domain: NativeMap({name: QuantityValue(value.original) for name, value in inner.entries.items()})
             for domain, inner in device["capacity"].entries.items()
         }
         return PreparedDevice({"device": NativeMap({**device, "capacity": DefaultMap(capacity)})}, self.error)
