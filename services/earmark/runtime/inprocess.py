@@ -289,6 +289,8 @@ class _InProcessCall:
         self._deserialize = deserialize
         self._loop = asyncio.get_running_loop()
         self._exchange: Exchange | None = None
+        # By this side. What the other side cancels is an error like any other.
+        self._given_up = False
         self._task: asyncio.Task[Any] = self._loop.create_task(self._run(), name="rpc call")
         # A call that nobody awaits has no one to tell.
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -298,6 +300,7 @@ class _InProcessCall:
 
     def cancel(self) -> bool:
         """Cancel the call; return whether it was still running."""
+        self._given_up = self._given_up or not self.done()
         if self._exchange is not None:
             ended = self._exchange.cancel()
             self._task.cancel()
@@ -425,7 +428,7 @@ class InProcessStreamCall(_InProcessCall):
         outcome = await self._exchange.wait()
         if outcome.code is grpc.StatusCode.OK:
             return EOF
-        if outcome.code is grpc.StatusCode.CANCELLED and self._task.cancelled():
+        if outcome.code is grpc.StatusCode.CANCELLED and (self._given_up or self._task.cancelled()):
             raise asyncio.CancelledError
         raise rpc_error(outcome, self._exchange.initial_metadata)
 
