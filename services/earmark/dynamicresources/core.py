@@ -29,14 +29,14 @@ from earmark.dynamicresources.nominating import (
     remove_nominated_pod,
     results_free,
 )
-from earmark.dynamicresources.nominations import ClaimNomination
+from earmark.dynamicresources.nominations import ClaimNomination, Phase
 from earmark.dynamicresources.reserving import Reserved, bound, pre_bound, reserve, unreserve
 from earmark.dynamicresources.scoring import score
 from earmark.dynamicresources.settings import Settings
 from earmark.dynamicresources.solving import Solver
 from earmark.dynamicresources.state import Change, World
 from earmark.dynamicresources.statuses import CLEANING_UP, STATE_NOT_SEEN, SUCCESS, Status, unresolvable, unschedulable
-from earmark.dynamicresources.wakeups import WakeUpLog
+from earmark.dynamicresources.wakeups import WakeUp, WakeUpLog
 
 Listener = Callable[[World, tuple[Happened, ...]], None]
 
@@ -230,6 +230,18 @@ class Core:
         self._cycles.clear()
         self.wake_ups.forget_all()
         self._prune()
+
+    def connect(self, last_number: int, sleepers: Iterable[PodRef]) -> tuple[WakeUp, ...]:
+        """Return what a framework that connects has missed. Preemptors whose wait is over are retried at once (F31)."""
+        return self.wake_ups.connect(last_number, sleepers, self._wait_is_over)
+
+    def _wait_is_over(self, pod_uid: str) -> bool:
+        nomination = self.world.nominations.live.get(pod_uid)
+        if nomination is None or nomination.phase is Phase.ASSIGNED:
+            return False
+        if not self.world.victim_claims.on(nomination.node):
+            return True
+        return bool(nomination.results) and results_free(self.world, nomination, self._solver)
 
     # --- reserve -----------------------------------------------------------------------------------------------------
 

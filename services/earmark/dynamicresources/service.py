@@ -475,7 +475,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
         last_number = await valid(context, lambda: convert.at_least(request.last_number, 0, "last_number"))
         queue: asyncio.Queue[WakeUp] = asyncio.Queue()
         log = self._plugin.core.wake_ups
-        for item in log.connect(last_number, sleepers):
+        for item in self._plugin.core.connect(last_number, sleepers):
             queue.put_nowait(item)
         log.listen(queue.put_nowait)
         self._streams += 1

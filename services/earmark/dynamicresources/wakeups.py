@@ -71,6 +71,8 @@ class WakeUpLog:
 
     def __init__(self) -> None:
         self._number = 0
+        # The number at the beginning of the scheduler's session.
+        self._begun = 0
         self._sent: deque[WakeUp] = deque(maxlen=KEPT_WAKE_UPS)
         self._sleepers: dict[str, PodRef] = {}
         self._events: deque[tuple[int, Happened]] = deque(maxlen=KEPT_EVENTS)
@@ -102,6 +104,7 @@ class WakeUpLog:
     def forget_all(self) -> None:
         """A new scheduler session: its sleepers come with its first connection."""
         self._sleepers.clear()
+        self._begun = self._number
 
     def wake(self, pods: Iterable[PodRef], event: str, detail: str, *, at_once: bool = False) -> None:
         """Send one wake-up for these pods, if there are any."""
@@ -140,21 +143,29 @@ class WakeUpLog:
         while self._events and self._events[0][0] <= oldest_revision:
             self._events.popleft()
 
-    def connect(self, last_number: int, sleepers: Iterable[PodRef]) -> tuple[WakeUp, ...]:
+    def connect(
+        self, last_number: int, sleepers: Iterable[PodRef], at_once: Callable[[str], bool] = lambda _: False
+    ) -> tuple[WakeUp, ...]:
         """Return what a framework that connects has missed, and make its sleepers known.
 
         Sleepers that this plugin does not know as such may have been woken unheard, or come from before its start: they
-        are woken. One that knows of numbers which were never sent here talked to an earlier process.
+        are woken, `at_once` those of which it says so by UID. One that knows of numbers which were never sent here
+        talked to an earlier process; one that has heard nothing yet is told what was sent in its session.
         """
         unknown = [pod for pod in sleepers if pod.uid not in self._sleepers]
-        missed: tuple[WakeUp, ...] = ()
-        if 0 < last_number < self._number:
-            missed = tuple(item for item in self._sent if item.number > last_number)
+        heard = last_number or self._begun
+        missed = tuple(item for item in self._sent if item.number > heard) if heard < self._number else ()
         told = {pod.uid for item in missed for pod in item.pods}
-        rest = tuple(pod for pod in unknown if pod.uid not in told)
-        if not rest:
-            return missed
+        rest = [pod for pod in unknown if pod.uid not in told]
+        urgent = [pod for pod in rest if at_once(pod.uid)]
+        others = [pod for pod in rest if pod not in urgent]
+        return (*missed, *self._unheard(urgent, at_once=True), *self._unheard(others, at_once=False))
+
+    def _unheard(self, pods: Iterable[PodRef], *, at_once: bool) -> tuple[WakeUp, ...]:
+        named = tuple(pods)
+        if not named:
+            return ()
         self._number += 1
-        item = WakeUp(self._number, rest, False, "Plugin/Connect", "")
+        item = WakeUp(self._number, named, at_once, "Plugin/Connect", "")
         self._sent.append(item)
-        return (*missed, item)
+        return (item,)

@@ -268,6 +268,8 @@ class CycleRunner:
             try:
                 answer = await remote.plugin.call(remote.plugin.stub.EndCycle, request)
             except PluginError:
+                # Whatever came of the call: the plugin may not know that the pod sleeps.
+                remote.plugin.doubtful = True
                 continue
             highest = max(highest, int(answer.verdict))
         return highest
