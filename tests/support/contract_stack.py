@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,12 +51,25 @@ class ShiftedClock(LoopClock):
         return super().monotonic() + self.shift
 
 
-class Recorder:
-    """Stands between a component and its server, and notes each unary call with its deadline."""
+@dataclass
+class Cut:
+    """Breaks a stream of responses once, at one of its messages, counted over all its connections."""
 
-    def __init__(self, server: Server, calls: list[tuple[str, float | None]]) -> None:
+    method: str
+    message: int
+    # The message is on its way already when the stream breaks, else it is lost.
+    after: bool
+    passed: int = 0
+    done: bool = False
+
+
+class Recorder:
+    """Stands between a component and its server: notes each unary call with its deadline, cuts streams."""
+
+    def __init__(self, server: Server, calls: list[tuple[str, float | None]], cuts: list[Cut]) -> None:
         self._server = server
         self._calls = calls
+        self._cuts = cuts
 
     def add_generic_rpc_handlers(self, generic_rpc_handlers: Sequence[Any]) -> None:
         """Left out: the registered methods below say the same, and on a socket these would be found first."""
@@ -68,13 +82,36 @@ class Recorder:
 
     def _noting(self, method: str, handler: Any) -> Any:
         if handler.response_streaming:
-            return handler
+            return self._cutting(method, handler)
 
         async def serve(request: Any, context: Any) -> Any:
             self._calls.append((method, context.time_remaining()))
             return await handler.unary_unary(request, context)
 
         return grpc.unary_unary_rpc_method_handler(serve, handler.request_deserializer, handler.response_serializer)
+
+    def _cutting(self, method: str, handler: Any) -> Any:
+        async def serve(request: Any, context: Any) -> AsyncIterator[Any]:
+            messages = handler.unary_stream(request, context)
+            try:
+                async for message in messages:
+                    cut = next((cut for cut in self._cuts if cut.method == method and not cut.done), None)
+                    if cut is None:
+                        yield message
+                        continue
+                    here = cut.passed == cut.message
+                    cut.passed += 1
+                    if here and not cut.after:
+                        cut.done = True
+                        await context.abort(grpc.StatusCode.UNAVAILABLE, "cut")
+                    yield message
+                    if here:
+                        cut.done = True
+                        await context.abort(grpc.StatusCode.UNAVAILABLE, "cut")
+            finally:
+                await messages.aclose()
+
+        return grpc.unary_stream_rpc_method_handler(serve, handler.request_deserializer, handler.response_serializer)
 
 
 class Stack:
@@ -85,6 +122,7 @@ class Stack:
         self.clock = ShiftedClock(clock)
         self.components: dict[str, Component] = {}
         self.calls: list[tuple[str, float | None]] = []
+        self.cuts: list[Cut] = []
         self._folder = Path(tempfile.mkdtemp(prefix="em")) if kind == "socket" else None
         self._servers: dict[str, ServiceServer] = {}
         self._tasks: dict[str, ComponentTasks] = {}
@@ -124,11 +162,11 @@ class Stack:
         component = self.components[name] = build(settings, env)
         if self._folder is None:
             server = in_process_server()
-            component.register(Recorder(server, self.calls))
+            component.register(Recorder(server, self.calls, self.cuts))
             self.world.network.serve(name, server)
         else:
             socket = ServiceServer(self.address(name), NoopTelemetry(), grace=0)
-            component.register(Recorder(socket, self.calls))
+            component.register(Recorder(socket, self.calls, self.cuts))
             self._servers[name] = await socket.__aenter__()
         await component.start()
         if name in self._servers:
