@@ -15,7 +15,7 @@ from earmark.dynamicresources.cycles import Cycle, ForkShape, open_cycle
 from earmark.dynamicresources.eligibility import eligible_to_preempt
 from earmark.dynamicresources.facts import PodFacts, PodRef
 from earmark.dynamicresources.filtering import NodeCheck, Verdict, run_filter
-from earmark.dynamicresources.happened import Happened
+from earmark.dynamicresources.happened import Happened, PodChanged
 from earmark.dynamicresources.hints import Hint, hint
 from earmark.dynamicresources.nominating import (
     Known,
@@ -68,6 +68,8 @@ class Core:
         # By cycle: what EndCycle has answered, for calls that are repeated.
         self._verdicts: dict[str, Hint] = {}
         self._listeners: list[Listener] = []
+        # UIDs of pods that sleep only because the caches were behind what the framework has seen of them.
+        self._unseen: dict[str, None] = {}
 
     # --- state -------------------------------------------------------------------------------------------------------
 
@@ -84,9 +86,14 @@ class Core:
             return
         for event in happened:
             self.wake_ups.happened(self.world.revision, event, self._judge)
+            if isinstance(event, PodChanged) and event.new is None:
+                self._unseen.pop(_about(event), None)
         self._prune()
 
     def _judge(self, pod_uid: str, event: Happened) -> Hint:
+        if isinstance(event, PodChanged) and pod_uid in self._unseen and _about(event) == pod_uid:
+            # It was not tried, so there is nothing to back off from.
+            return Hint.ACTIVATE
         return hint(
             self.world,
             pod_uid,
@@ -105,7 +112,9 @@ class Core:
         """Say whether a pod may enter the active queue; one that may not sleeps (upstream B5)."""
         if pod is None:
             self.wake_ups.sleep(ref)
+            self._unseen[ref.uid] = None
             return unresolvable(STATE_NOT_SEEN)
+        self._unseen.pop(ref.uid, None)
         try:
             resolve(pod, self.world.claim)
         except UnresolvedClaim as reason:
@@ -300,3 +309,8 @@ class Core:
     def nominations(self) -> tuple[ClaimNomination, ...]:
         """Return every nomination that is held or proposed."""
         return self.world.nominations.all()
+
+
+def _about(event: PodChanged) -> str:
+    pod = event.new if event.new is not None else event.old
+    return pod.uid if pod is not None else ""
