@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -32,6 +33,8 @@ def simulate(files: Sequence[Path], *, seed: int, as_json: bool, quiet: bool) ->
     Args: `as_json` prints one JSON object a scenario and line, `quiet` nothing of what has held but a last line.
     Returns the exit status: 0 if everything held, 1 if not, 2 (and one line on stderr) if a file cannot be used.
     """
+    # What services log is not for here: what they do is told by the run's own log.
+    logging.getLogger("earmark").addHandler(logging.NullHandler())
     errors = Console(stderr=True, soft_wrap=True, highlight=False)
     try:
         scenarios = [scenario for path in files for scenario in load_scenarios(path, DEFAULT_GATES)]

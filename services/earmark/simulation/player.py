@@ -39,6 +39,10 @@ from earmark.v1 import nodes_pb2
 # When a run begins: later than what recorded clusters call the past.
 EPOCH = datetime(2027, 1, 1, tzinfo=UTC)
 
+# A service that ends by itself is started again after a while, but not for ever.
+_RESTART_SECONDS = 1.0
+_MOST_CRASHES = 5
+
 
 def play(scenario: Scenario, seed: int = 0, hooks: Hooks | None = None) -> Outcome:
     """Play a scenario and return what it has shown; the same arguments give the same outcome.
@@ -50,14 +54,19 @@ def play(scenario: Scenario, seed: int = 0, hooks: Hooks | None = None) -> Outco
     gc.disable()
     try:
         with asyncio.Runner(loop_factory=SimulationLoop) as runner:
-            return runner.run(_play(scenario, seed, hooks or Hooks()))
+            loop = runner.get_loop()
+            assert isinstance(loop, SimulationLoop)
+            player = Player(loop, scenario, seed, hooks or Hooks())
+            try:
+                return runner.run(_play(player))
+            except (VirtualDeadlockError, VirtualLivelockError) as error:
+                return player.stuck(error)
     finally:
         if collecting:
             gc.enable()
 
 
-async def _play(scenario: Scenario, seed: int, hooks: Hooks) -> Outcome:
-    player = Player(scenario, seed, hooks)
+async def _play(player: Player) -> Outcome:
     try:
         return await player.run()
     finally:
@@ -67,10 +76,8 @@ async def _play(scenario: Scenario, seed: int, hooks: Hooks) -> Outcome:
 class Player:
     """One run. Implements earmark.simulation.stage.Stage."""
 
-    def __init__(self, scenario: Scenario, seed: int, hooks: Hooks) -> None:
-        """Set up a cluster without objects and services, in the running SimulationLoop."""
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, SimulationLoop)
+    def __init__(self, loop: SimulationLoop, scenario: Scenario, seed: int, hooks: Hooks) -> None:
+        """Set up a cluster without objects and services."""
         self._loop = loop
         self._scenario = scenario
         self._seed = seed
@@ -99,22 +106,26 @@ class Player:
         self._failures: list[Failure] = []
         self._settlements: dict[tuple[str, int], SettlementRecord] = {}
         self._last_change = 0.0
+        self._crashes: dict[str, int] = {}
 
     async def run(self) -> Outcome:
         """Play the whole scenario."""
         self._store.load(self._scenario.objects)
         self._loop.on_settled(self._settled)
-        try:
-            for service in SERVICES:
-                await self.start(service)
-            await self._loop.settled()
-            for entry in self._scenario.timeline:
-                await self._reach(entry.at)
-                await self._do(entry)
-            await self._loop.settled()
-            await self._remember_settlements()
-        except (VirtualDeadlockError, VirtualLivelockError) as error:
-            self._watchdog.violations.append(Violation(self._now(), "the run goes on", str(error)))
+        for service in SERVICES:
+            await self.start(service)
+        await self._loop.settled()
+        for entry in self._scenario.timeline:
+            await self._reach(entry.at)
+            await self._do(entry)
+        await self._loop.settled()
+        await self._remember_settlements()
+        return self._outcome()
+
+    def stuck(self, error: Exception) -> Outcome:
+        """Return what a run has shown that came to no end: everything waits, or time does not move on."""
+        self._recorder.open()
+        self._watchdog.violations.append(Violation(self._now(), "the run comes to its end", str(error)))
         return self._outcome()
 
     def close(self) -> None:
@@ -180,7 +191,14 @@ class Player:
         self._recorder.note(service, "crashed", {"error": what})
         if self._fleet.running(service) is not None:
             self._kill(service)
-            self._loop.create_task(self.start(service), name=f"{service} is started again")
+            self._crashes[service] = self._crashes.get(service, 0) + 1
+            if self._crashes[service] <= _MOST_CRASHES:
+                self._loop.create_task(self._start_again(service), name=f"{service} is started again")
+
+    async def _start_again(self, service: str) -> None:
+        await asyncio.sleep(_RESTART_SECONDS)
+        if self._fleet.running(service) is None:
+            await self.start(service)
 
     # --- Stage -------------------------------------------------------------------------------------------------------
 

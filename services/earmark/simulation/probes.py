@@ -10,6 +10,7 @@ import grpc
 from earmark.dynamicresources.component import DynamicResources
 from earmark.dynamicresources.nominations import Phase
 from earmark.framework.component import Framework
+from earmark.framework.queue.entry import Place
 from earmark.runtime.component import Component
 from earmark.simulation.cluster import display
 from earmark.simulation.fleet import Fleet
@@ -39,7 +40,8 @@ def look_at_nominations(fleet: Fleet) -> Nominations | None:
         if item.phase is not Phase.ASSIGNED
     )
     nominator = {item.uid: item.node for item in framework.core.nominator.all()}
-    return Nominations(held, nominator, frozenset())
+    in_cycle = {queued.uid for queued in framework.core.queue.pods() if queued.place is Place.IN_FLIGHT}
+    return Nominations(held, nominator, frozenset(in_cycle))
 
 
 def fingerprint(plugin: DynamicResources) -> Fingerprint:

@@ -45,6 +45,10 @@ class Recorder(Listener):
         """Note nothing any more: what ends now ends because the run does."""
         self._open = False
 
+    def open(self) -> None:
+        """Note again: the run is told to the end after it was cut off."""
+        self._open = True
+
     def note(self, service: str, event: str, details: Mapping[str, Any] | None = None) -> None:
         """Add an entry to the log."""
         if self._open:
