@@ -36,16 +36,22 @@ def test_random_selectors_agree_with_the_real_engine(seed: int) -> None:
     rng = random.Random(seed)
     selectors = [Generator(rng).selector() for _ in range(int(os.environ.get("EARMARK_CEL_COUNT", "20000")))]
     selectors = [one for one in selectors if len(one) < 2000]
-    lines = "".join(json.dumps({"expression": one, "device": DEVICE}) + "\n" for one in selectors)
-    answers = subprocess.run([oracle], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
     different = []
-    for selector, line in zip(selectors, answers, strict=True):
-        answer = json.loads(line)
+    for selector, answer in zip(selectors, _ask(oracle, selectors), strict=True):
         found, cost = outcome(selector, _DEVICE)
-        if not _same(found, cost, answer):
+        if _same(found, cost, answer):
+            continue
+        # Go goes through maps in random order: the answer must be one of those that it gives.
+        if not any(_same(found, cost, again) for again in _ask(oracle, [selector] * 30)):
             different.append((selector, answer, found, cost))
     shown = "\n".join(f"{one[0]}\n  wanted {one[1]}\n  found {one[2]} cost {one[3]}" for one in different[:20])
     assert not different, f"{len(different)} of {len(selectors)} differ:\n{shown}"
+
+
+def _ask(oracle: str, selectors: list[str]) -> list[dict[str, Any]]:
+    lines = "".join(json.dumps({"expression": one, "device": DEVICE}) + "\n" for one in selectors)
+    answers = subprocess.run([oracle], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [json.loads(answer) for answer in answers]
 
 
 def _same(found: Any, cost: int | None, answer: dict[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from earmark.cel.frames import LAZY, Frame, Run
 from earmark.cel.values import (
     ABSENT,
+    MAX_INT,
     MISSING,
     Failure,
     ListBuilder,
@@ -275,11 +276,11 @@ def list_index(index: Any) -> Any:
     kind = index.__class__
     if kind is int:
         return index
-    if kind is Uint:
+    if kind is Uint and index <= MAX_INT:
         return int(index)
-    if kind is float:
-        if index == index and abs(index) < 2.0**63 and index == int(index):
-            return int(index)
+    if kind is float and index == index and abs(index) < 2.0**63 and index == int(index):
+        return int(index)
+    if kind is float or kind is Uint:
         return Failure(f"unsupported index value {shown(index)} in list")
     return Failure(f"unsupported index type '{type_name(index)}' in list")
 
