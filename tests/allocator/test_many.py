@@ -205,3 +205,13 @@ def test_a_class_that_changed_makes_another_shape() -> None:
     nothing = class_of(selectors=[{"cel": {"expression": "false"}}])
     changed = allocator.on(inventory.with_class(nothing))
     assert changed.prepare([claim_of()]).fits_many([(nodes[0], [Ledger()])], expired=never) == [False]
+
+
+def test_taints_set_equal_nodes_apart() -> None:
+    taint = {"key": "k", "value": "v", "effect": "NoExecute"}
+    slices = [slice_of("s1", ["gpu-0"]), slice_of("s2", [device("gpu-0", taints=[taint])], nodeName="n2")]
+    query = [(N1, [Ledger()]), (N2, [Ledger()])]
+    problem = Allocator(inventory_of(*slices)).prepare([claim_of()])
+    assert problem.fits_many(query, expired=never) == [True, False]
+    outcomes = problem.allocate_many(query, expired=never)
+    assert [outcome.fits for outcome in outcomes] == [True, False]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from earmark.dynamicresources.allocator import solve as solver
-from earmark.dynamicresources.allocator.integers import Choice, Expired, Landmine, Solution, Task, Wish
+from earmark.dynamicresources.allocator.integers import Choice, ConstraintUse, Expired, Landmine, Solution, Task, Wish
 from earmark.dynamicresources.allocator.solve import Statistics, solve
 from support.allocator_tasks import PlainSearch, tasks
 
@@ -80,3 +80,24 @@ def _partition(amounts: list[int], want: int, available: int, other: int) -> Tas
     counters = {device: ((0, amount), (1, 10_000 - amount)) for device, amount in enumerate(amounts)}
     return Task(count, (Wish(0, (choice,), False),), (0,), ((),), 0, {}, {}, counters,
                 (available, other), {}, ())  # fmt: skip
+
+
+def test_the_limit_of_32_is_remembered_with_what_the_claim_has_so_far() -> None:
+    # 31 devices leave no room for two more; the second alternative does, and looks the same to the second request.
+    first, second = (1 << 31) - 1, 0b11 << 31
+    many = Choice(0, 31, False, first, 0, None, 0, (), {})
+    few = Choice(1, 2, False, first, 0, None, 0, (), {})
+    rest = Choice(2, 2, False, second, 0, None, 0, (), {})
+    wishes = (Wish(0, (many, few), True), Wish(0, (rest,), False))
+    task = Task(33, wishes, (0,), ((),), 0, {}, {}, {}, (), {}, ())
+    assert solve(task, never) == ((1, 0, 1), (0, 31, 32))
+
+
+def test_equal_requests_are_not_swapped_where_the_order_of_values_counts() -> None:
+    # The value of device 1 is accepted from the first device only, so device 0 has to come second.
+    use = ConstraintUse(0, False, [2, -1, 2], [2, 1, 2], 0, 0)
+    wishes = tuple(Wish(0, (Choice(number, 1, False, 0b111, 0, None, 0, (use,), {}),), False) for number in range(2))
+    task = Task(3, wishes, (1,), ((0,),), 0, {}, {}, {}, (), {}, ())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(solver, "_PATIENCE", 1)
+        assert solve(task, never) == ((0, 1), (0, 0))

@@ -9,6 +9,9 @@ from earmark.dynamicresources.allocator.pools import GatheredPool
 from earmark.dynamicresources.lazy import lazy
 from earmark.dynamicresources.ledger import PoolUse
 
+# A record of use can live long while its slices are published again and again; states of old ones are dropped.
+_REVISIONS = 8
+
 Taken = tuple[tuple[str, int], ...]
 
 
@@ -32,6 +35,8 @@ def pool_state(pool: GatheredPool, use: PoolUse) -> PoolState:
     views, key = (use.views, pool) if use.devices else (pool.views, "untouched")
     found: PoolState | None = views.get(key)
     if found is None:
+        if use.devices and len(views) >= _REVISIONS:
+            views.clear()
         found = views[key] = _read(pool, use)
     return found
 
