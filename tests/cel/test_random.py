@@ -57,7 +57,7 @@ def _ask(oracle: str, selectors: list[str]) -> list[dict[str, Any]]:
 def _same(found: Any, cost: int | None, answer: dict[str, Any]) -> bool:
     expected = answer["expect"]
     if "compile_error" in expected:
-        return isinstance(found, dict) and "compile" in found
+        return isinstance(found, dict) and found.get("compile") == expected["compile_error"].split("\n")[0]
     if "runtime_error" in expected:
         wanted: Any = {"runtime": expected["runtime_error"].removesuffix(HINT)}
     else:

@@ -24,6 +24,7 @@ from earmark.cel.values import (
     OptionalValue,
     Uint,
     check_hashable,
+    go_name,
     map_key,
     shown,
 )
@@ -136,7 +137,7 @@ class _Planner:
         attribute = self._attribute(operand)
         if index.is_constant:
             if index.constant.__class__ not in _QUALIFIERS:
-                raise CompileError("program instantiation failed: invalid qualifier type")
+                raise CompileError(f"program instantiation failed: invalid qualifier type: {go_name(index.constant)}")
             attribute.add(Constant(index.constant, optional))
         elif index.attribute is not None:
             attribute.add(Computed(index.attribute.resolve(), optional))

@@ -15,13 +15,20 @@ class Type(NamedTuple):
 
     def __str__(self) -> str:
         """The type as error messages write it."""
-        if self.kind == "null":
-            return "null"
+        if self.kind in ("null", "duration", "timestamp"):
+            return self.kind
         if self.kind == "error":
             return "!error!"
         if not self.params:
             return self.name
         return f"{self.name}({', '.join(str(one) for one in self.params)})"
+
+    @property
+    def full_name(self) -> str:
+        """The type with the names that types have at run time."""
+        if not self.params:
+            return self.name
+        return f"{self.name}({', '.join(one.full_name for one in self.params)})"
 
 
 BOOL: Final = Type("bool", "bool")

@@ -9,7 +9,7 @@ from earmark.cel.errors import Fault
 from earmark.cel.formatting import problem, scan
 from earmark.cel.regex import Pattern, compile_pattern
 from earmark.cel.syntax import Call, ListNode, Literal, MapNode, Node, children, walk
-from earmark.cel.temporal import parse_duration, parse_timestamp
+from earmark.cel.temporal import MAX_UNIX, MIN_UNIX, parse_duration, parse_timestamp
 from earmark.cel.types import Type
 from earmark.cel.values import Failure
 
@@ -39,7 +39,11 @@ def _literals(calls: list[Call], function: str) -> Iterator[Fault]:
         if node.function != function or not node.args:
             continue
         arg = node.args[-1] if function == "matches" else node.args[0]
-        if not isinstance(arg, Literal) or arg.value.__class__ is not str:
+        if not isinstance(arg, Literal):
+            continue
+        if function == "timestamp" and arg.value.__class__ is int and not MIN_UNIX <= arg.value <= MAX_UNIX:
+            yield Fault(arg.offset, "invalid timestamp argument")
+        if arg.value.__class__ is not str:
             continue
         text: str = arg.value
         if function == "duration":

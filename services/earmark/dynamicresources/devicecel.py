@@ -115,8 +115,7 @@ def _refusal(output: Type) -> str | None:
     """A selector must be able to give a bool."""
     if output.kind in ("bool", "dyn"):
         return None
-    name = "null_type" if output.kind == "null" else str(output)
-    return f"must evaluate to bool or the unknown type, not {name}"
+    return f"must evaluate to bool or the unknown type, not {output.full_name}"
 
 
 @lru_cache(maxsize=1)
