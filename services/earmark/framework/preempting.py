@@ -151,12 +151,15 @@ class Preempting:
     async def give_up(self, nomination: NominatedPod, not_deleted: list[Victim]) -> None:
         """Clear a nomination whose victims were not all deleted, and forget those victims' claims (F14, F15)."""
         core = self._core
-        if self._stands(nomination):
+        stands = self._stands(nomination)
+        if stands:
             core.nominator.clear(nomination.uid)
+        # Before the API is told, which may take its time: what plugins hold is never more than what is nominated (E42).
+        self._hook.removed(nomination, hooks.EXECUTION_FAILED, not_deleted)
+        if stands:
             found = core.pods.get(nomination.namespace, nomination.name)
             if found is not None and found.metadata.uid == nomination.uid:
                 await self._writer.clear_nomination(found)
-        self._hook.removed(nomination, hooks.EXECUTION_FAILED, not_deleted)
         await self._hook.delivered()
 
 
