@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from earmark.kube.api import ApiError, ApiUnavailable, KubeApi, PatchType
@@ -62,6 +63,14 @@ class _Execution:
         )
 
 
+class _Turn:
+    """Whose turn it is with a victim, and how many orders want one."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.orders = 0
+
+
 class Executor:
     """Executes orders, each once."""
 
@@ -81,6 +90,8 @@ class Executor:
         self._spans = spans
         self._recorder = EventRecorder(env.api, env.clock, controller=settings.reporting_controller)
         self._executions: dict[tuple[str, int], _Execution] = {}
+        # By UID the victims that an order works on; two preemptors may share one (KEP: Interaction).
+        self._victims: dict[str, _Turn] = {}
 
     async def execute(self, order: Order) -> tuple[VictimResult, ...]:
         """Return what became of the victims, in their order; the same again for a repeated order.
@@ -145,13 +156,27 @@ class Executor:
 
     async def _evict(self, victim: PodId, order: Order, scheduler_name: str) -> VictimResult:
         try:
-            outcome = await self._make_go(victim, order, scheduler_name)
+            async with self._alone_with(victim):
+                outcome = await self._make_go(victim, order, scheduler_name)
             return VictimResult(victim, outcome, at=self._env.clock.now())
         except _Abandoned:
             return VictimResult(victim, Outcome.NOT_ATTEMPTED, ABANDONED)
         except (ApiError, ApiUnavailable, PeerError) as error:
             _log.warning("victim %s of %s was not deleted: %s", victim, order.preemptor, error)
             return VictimResult(victim, Outcome.FAILED, str(error), self._env.clock.now())
+
+    @asynccontextmanager
+    async def _alone_with(self, victim: PodId) -> AsyncIterator[None]:
+        """Wait until no other order works on the victim: whoever comes second finds it terminating (E74)."""
+        turn = self._victims.setdefault(victim.uid, _Turn())
+        turn.orders += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.orders -= 1
+            if not turn.orders:
+                del self._victims[victim.uid]
 
     async def _make_go(self, victim: PodId, order: Order, scheduler_name: str) -> Outcome:
         self._check_wanted(order)
