@@ -76,7 +76,8 @@ def normalized_semver(text: str) -> Semver:
     """
     parts = text.removeprefix("v").split(".", 2)
     for index, part in enumerate(parts):
-        if len(part) > 1:
+        # Upstream counts bytes.
+        if len(part.encode("utf-8", "surrogatepass")) > 1:
             stripped = part.lstrip("0")
             parts[index] = stripped if stripped and stripped[0] in _DIGITS else "0" + stripped
     if len(parts) < 3:
