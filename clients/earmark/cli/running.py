@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from earmark.cli.errors import CommandError
-from earmark.client import ServiceUnavailable
+from earmark.client import CallFailed
 from earmark.kube.api import ApiError, ApiUnavailable
 from earmark.runtime.process import RuntimeSettings
 
@@ -39,5 +39,5 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         raise CommandError(f"the Kubernetes API does not answer: {error}") from error
     except ApiError as error:
         raise CommandError(error.message) from error
-    except ServiceUnavailable as error:
+    except CallFailed as error:
         raise CommandError(str(error)) from error

@@ -1,78 +1,173 @@
-"""Calls to the services of one running earmark, found by its runtime settings."""
+"""The client: the RPCs of one running earmark, found by its state folder, with a sandbox of its own."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Sequence
-from typing import Any, TypeVar
+import contextlib
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
 
-import grpc
-
+from earmark.client import pods
+from earmark.client.calls import Caller
+from earmark.client.rpcs import (
+    ClaimControllerRpcs,
+    FrameworkRpcs,
+    NodesRpcs,
+    NominationExtensionsRpcs,
+    PreemptionRpcs,
+    SchedulerPluginRpcs,
+    SettlementRpcs,
+)
+from earmark.client.sandbox import Cycle, Sandbox
+from earmark.kube import objects
+from earmark.kube.api import KubeApi
+from earmark.runtime.component import Channels
 from earmark.runtime.environment import RememberedChannels
-from earmark.runtime.process import RuntimeSettings
+from earmark.runtime.process import SERVICES, RuntimeSettings
 from earmark.runtime.server import open_channel
+from earmark.runtime.settings import RUNTIME, check_sections, load, read_file
 from earmark.runtime.telemetry import NoopTelemetry
-from earmark.v1 import common_pb2, framework_pb2, framework_pb2_grpc, settlement_pb2, settlement_pb2_grpc
-
-T = TypeVar("T")
+from earmark.v1 import common_pb2, framework_pb2, settlement_pb2
 
 
-class ServiceUnavailable(Exception):
-    """A service does not answer, or refused. The text names it, in one line."""
+class NotRunning(Exception):
+    """No earmark runs where one was looked for. The text names the folder."""
 
 
 class EarmarkClient:
-    """An async context manager; every call ends within `timeout` seconds and raises ServiceUnavailable if it fails."""
+    """An async context manager. Every call ends within `timeout` seconds and raises CallFailed if it fails.
 
-    def __init__(self, runtime: RuntimeSettings, timeout: float = 5.0) -> None:
-        self._timeout = timeout
-        self._channels = RememberedChannels(lambda service: open_channel(runtime.address(service), NoopTelemetry()))
+    One attribute a service has all its RPCs: `framework`, `preemption`, `plugin` (SchedulerPluginService),
+    `nominations` (NominationExtensionsService), `settlement`, `claim_controller`, `nodes`. Calls that need a session
+    and name none use the client's own sandbox, which is opened by the first of them and kept until the client closes.
+    """
+
+    def __init__(
+        self,
+        runtime: RuntimeSettings,
+        timeout: float = 5.0,
+        *,
+        channels: Channels | None = None,
+        api: KubeApi | None = None,
+    ) -> None:
+        """Prepare to call the services of `runtime`; `channels` and `api` stand in for sockets and kubeconfig."""
+        self.runtime = runtime
+        self._own = RememberedChannels(lambda service: open_channel(runtime.address(service), NoopTelemetry()))
+        self._api = api
+        self._stack = contextlib.AsyncExitStack()
+        self._sandbox: Sandbox | None = None
+        caller = _ClientCaller(self, channels or self._own, timeout)
+        self._caller = caller
+        self.claim_controller = ClaimControllerRpcs(caller)
+        self.framework = FrameworkRpcs(caller)
+        self.nodes = NodesRpcs(caller)
+        self.nominations = NominationExtensionsRpcs(caller)
+        self.preemption = PreemptionRpcs(caller)
+        self.plugin = SchedulerPluginRpcs(caller)
+        self.settlement = SettlementRpcs(caller)
 
     async def __aenter__(self) -> EarmarkClient:
         return self
 
-    async def __aexit__(self, *exception: object) -> None:
-        await self._channels.close()
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+        await self._own.close()
+
+    # --- sandboxes ---------------------------------------------------------------------------------------------------
+
+    async def sandbox(self) -> Sandbox:
+        """Return the client's own sandbox, opened now if it was not."""
+        if self._sandbox is None:
+            self._sandbox = await self._stack.enter_async_context(self.new_sandbox())
+        return self._sandbox
+
+    def new_sandbox(self) -> Sandbox:
+        """Return another sandbox, which sees the present state; to be entered with `async with`."""
+        return Sandbox(self._caller)
+
+    @contextlib.asynccontextmanager
+    async def cycle(self, pod: pods.PodLike, *, nominated_node_name: str = "") -> AsyncIterator[Cycle]:
+        """Open a scheduling cycle in the client's own sandbox."""
+        sandbox = await self.sandbox()
+        async with sandbox.cycle(pod, nominated_node_name=nominated_node_name) as cycle:
+            yield cycle
+
+    # --- pods --------------------------------------------------------------------------------------------------------
+
+    async def pod(self, name: str, namespace: str = "default") -> common_pb2.PodInput:
+        """Return a pod of the API as cycles and forks want it. Raises ApiError where there is none."""
+        if self._api is None:
+            # Who asks only the services needs no HTTP.
+            from earmark.kube.http import HttpApi
+
+            path = self.runtime.kubeconfig_path
+            if not path.is_file():
+                raise NotRunning(f"{path}: no kubeconfig; is earmark running? (make run)")
+            self._api = await self._stack.enter_async_context(HttpApi.from_kubeconfig(path))
+        return pods.pod_input(await self._api.get(objects.Pod, name, namespace))
+
+    @staticmethod
+    def made_up_pod(manifest: Mapping[str, Any], *, priority: int = 0) -> common_pb2.PodInput:
+        """Return a pod that is not in the API, for sandboxes."""
+        return pods.made_up(manifest, priority=priority)
+
+    # --- short forms -------------------------------------------------------------------------------------------------
 
     async def queue(self) -> Sequence[framework_pb2.QueuedPod]:
         """Return the pods of the scheduling queue."""
-        stub: Any = framework_pb2_grpc.FrameworkServiceStub(self._channels.to("framework"))
-        answer = await self._call("framework", stub.ListQueue(framework_pb2.ListQueueRequest(), timeout=self._timeout))
-        return tuple(answer.pods)
+        return tuple((await self.framework.list_queue()).pods)
 
     async def explain(self, namespace: str, name: str) -> framework_pb2.ExplainPodResponse:
         """Return why a pod is where it is."""
-        stub: Any = framework_pb2_grpc.FrameworkServiceStub(self._channels.to("framework"))
-        request = framework_pb2.ExplainPodRequest(pod=common_pb2.PodReference(namespace=namespace, name=name))
-        answer: framework_pb2.ExplainPodResponse = await self._call(
-            "framework", stub.ExplainPod(request, timeout=self._timeout)
-        )
-        return answer
+        return await self.framework.explain_pod(pod=common_pb2.PodReference(namespace=namespace, name=name))
 
     async def settlements(self, *, open_only: bool = False) -> Sequence[settlement_pb2.Settlement]:
         """Return the settling windows, or only those that are open."""
-        stub: Any = settlement_pb2_grpc.SettlementServiceStub(self._channels.to("dynamicresources"))
-        request = settlement_pb2.ListSettlementsRequest(open_only=open_only)
-        answer = await self._call("dynamicresources", stub.ListSettlements(request, timeout=self._timeout))
-        return tuple(answer.settlements)
+        return tuple((await self.settlement.list_settlements(open_only=open_only)).settlements)
 
     async def watch_settlements(self) -> AsyncIterator[settlement_pb2.Settlement]:
         """Iterate over open settling windows and then over every change."""
-        stub: Any = settlement_pb2_grpc.SettlementServiceStub(self._channels.to("dynamicresources"))
-        call = stub.WatchSettlements(settlement_pb2.WatchSettlementsRequest())
-        try:
-            async for message in call:
-                yield message.settlement
-        except grpc.aio.AioRpcError as error:
-            raise _unavailable("dynamicresources", error) from error
-
-    async def _call(self, service: str, call: Awaitable[T]) -> T:
-        try:
-            return await call
-        except grpc.aio.AioRpcError as error:
-            raise _unavailable(service, error) from error
+        async for message in self.settlement.watch_settlements():
+            yield message.settlement
 
 
-def _unavailable(service: str, error: grpc.aio.AioRpcError) -> ServiceUnavailable:
-    if error.code() is grpc.StatusCode.UNAVAILABLE:
-        return ServiceUnavailable(f"{service} does not answer; is it running? (make run)")
-    return ServiceUnavailable(f"{service}: {error.code().name}: {error.details()}")
+class _ClientCaller(Caller):
+    """Names the client's own sandbox where a call names no session."""
+
+    def __init__(self, client: EarmarkClient, channels: Channels, timeout: float) -> None:
+        super().__init__(channels, client.runtime.address, timeout)
+        self._client = client
+
+    async def session(self) -> common_pb2.SessionReference:
+        return (await self._client.sandbox()).session
+
+
+def connect(
+    state_dir: str | Path | None = None, *, config: str | Path | None = None, timeout: float = 5.0
+) -> EarmarkClient:
+    """Return a client of the earmark that runs in a state folder, which `make run` and `earmark up` print.
+
+    Args:
+        state_dir: the folder; by default that of the configuration or of EARMARK_RUNTIME_STATE_DIR, else ".earmark".
+        config: the TOML file that the services were started with.
+        timeout: seconds for calls that name no timeout of their own.
+
+    Raises:
+        NotRunning: if nothing listens there.
+        SettingsError: if the configuration cannot be used.
+    """
+    file = Path(config) if config is not None else None
+    tables = read_file(file)
+    check_sections(tables, SERVICES, file)
+    runtime = load(RuntimeSettings, RUNTIME, file=file, tables=tables, environ=os.environ)
+    if state_dir is not None:
+        runtime = replace(runtime, state_dir=str(state_dir))
+    sockets = [runtime.address(name).removeprefix("unix:") for name in SERVICES if name != "apiserver"]
+    if not any(not path.startswith("/") or Path(path).exists() for path in sockets):
+        raise NotRunning(f"{runtime.run_dir}: no sockets of earmark; is it running there? (make run)")
+    return EarmarkClient(runtime, timeout)
