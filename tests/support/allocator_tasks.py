@@ -88,7 +88,9 @@ class PlainSearch:
             taken = device in self.mine and not shareable if choice.admin else device in self.used
             if choice.blocked & bit or taken:
                 return FAILED
-        saved = (list(self.counters), list(self.groups), list(self.states))
+        # Frames below may hold the lists as they are now, so changes are made to copies.
+        saved = (self.counters, self.groups, self.states)
+        self.counters, self.groups, self.states = list(self.counters), list(self.groups), list(self.states)
         got = FAILED
         if self.charge(choice, device, shareable):
             shares = self.loads.setdefault(device, [])
