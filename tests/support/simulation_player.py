@@ -8,6 +8,7 @@ from earmark.simulation.durations import format_duration
 from earmark.simulation.loader import load_scenarios
 from earmark.simulation.report import Outcome
 from earmark.simulation.scenario import Scenario
+from support.kep_stories import Story, stories
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OWN = REPOSITORY / "tests" / "scenarios"
@@ -17,10 +18,14 @@ SHARED = REPOSITORY.parent / "shared" / "scenarios"
 def scenarios_of(folder: Path) -> list[object]:
     """Return a pytest parameter for each scenario of a folder's files."""
     return [
-        pytest.param(scenario, id=f"{path.stem}/{scenario.name}")
+        pytest.param(scenario, id=f"{path.stem}/{scenario.name}", marks=_marks(story))
         for path in sorted(folder.glob("*.yaml"))
-        for scenario in load_scenarios(path)
+        for scenario, story in zip(load_scenarios(path), stories(path), strict=True)
     ]
+
+
+def _marks(story: Story) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.kep(*story.proves)] if story.proves else []
 
 
 def scenario(path: Path, name: str) -> Scenario:
