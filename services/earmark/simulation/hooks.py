@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
+
+import grpc
 
 from earmark.kube.api import KubeApi
 from earmark.kube.clock import Clock
@@ -13,12 +15,27 @@ if TYPE_CHECKING:
     from earmark.apiserver.registry import Registry
 
 
+class Crashes(Protocol):
+    """What ends services in the middle of what they do. Implemented by earmark.simulation.player."""
+
+    def crash(self, service: str, seconds: float) -> None:
+        """End a service at once, as kill -9 does, and start it again so many seconds later."""
+
+
 def _same_api(client: str, api: KubeApi, clock: Clock) -> KubeApi:
     return api
 
 
 def _nothing(registry: Registry) -> None:
     """Do nothing."""
+
+
+def _no_interceptors(service: str) -> Sequence[grpc.aio.ServerInterceptor[Any, Any]]:
+    return ()
+
+
+def _no_crashes(crashes: Crashes) -> None:
+    """Let everything live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +50,7 @@ class Hooks:
     # How much later than it happened services may see it, in seconds: nominations of pods that have just gone are
     # forgiven for as long.
     staleness: float = 0.0
+    # What is put around the calls that a service serves, by the service's name.
+    interceptors: Callable[[str], Sequence[grpc.aio.ServerInterceptor[Any, Any]]] = _no_interceptors
+    # Called once, before any service is started, with what can end them.
+    crashes: Callable[[Crashes], None] = _no_crashes

@@ -99,7 +99,10 @@ class Player:
             ids=ids,
             api=self._api,
             on_crash=self._crashed,
-            guards=lambda component: guards(component, self._watchdog.report),
+            guards=lambda component: (
+                *hooks.interceptors(component.name),
+                *guards(component, self._watchdog.report),
+            ),
         )
         self._apis: dict[str, ObservedApi] = {}
         self._questions = Questions(self._fleet, EPOCH.timestamp())
@@ -107,6 +110,7 @@ class Player:
         self._settlements: dict[tuple[str, int], SettlementRecord] = {}
         self._last_change = 0.0
         self._crashes: dict[str, int] = {}
+        hooks.crashes(self)
 
     async def run(self) -> Outcome:
         """Play the whole scenario."""
@@ -193,12 +197,20 @@ class Player:
             self._kill(service)
             self._crashes[service] = self._crashes.get(service, 0) + 1
             if self._crashes[service] <= _MOST_CRASHES:
-                self._loop.create_task(self._start_again(service), name=f"{service} is started again")
+                self._loop.create_task(self._start_again(service, _RESTART_SECONDS), name=f"{service} is started again")
 
-    async def _start_again(self, service: str) -> None:
-        await asyncio.sleep(_RESTART_SECONDS)
+    async def _start_again(self, service: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
         if self._fleet.running(service) is None:
             await self.start(service)
+
+    def crash(self, service: str, seconds: float) -> None:
+        """See earmark.simulation.hooks.Crashes; a service that is down already stays so for as long as it was to."""
+        if self._fleet.running(service) is None:
+            return
+        self._kill(service)
+        self._recorder.note(service, "crashed on purpose")
+        self._loop.create_task(self._start_again(service, seconds), name=f"{service} is started again")
 
     # --- Stage -------------------------------------------------------------------------------------------------------
 
