@@ -24,6 +24,9 @@ from earmark.v1 import common_pb2, framework_pb2, scheduler_plugin_pb2
 _DISRUPTION_TARGET = "DisruptionTarget"
 _BY_SCHEDULER = "PreemptionByScheduler"
 
+# A sandbox that nobody has asked for this many seconds was opened for a caller that is gone.
+SILENCE_SECONDS = 60.0
+
 _log = logging.getLogger(__name__)
 
 
@@ -45,6 +48,8 @@ class DryRuns:
         # The table of pods that the preemption was given, by cycle.
         self._pods: dict[str, list[str]] = {}
         self._sandboxes = 0
+        # When a sandbox was last asked, by cycle.
+        self._asked: dict[str, float] = {}
 
     # --- what preemption is given ------------------------------------------------------------------------------------
 
@@ -95,6 +100,7 @@ class DryRuns:
     def close(self, cycle_id: str) -> Cycle | None:
         """End a cycle's dry run."""
         self._pods.pop(cycle_id, None)
+        self._asked.pop(cycle_id, None)
         return self._open.pop(cycle_id, None)
 
     async def dry_run_filter(self, cycle_id: str, queries: Sequence[common_pb2.NodeQuery]) -> common_pb2.NodeVerdicts:
@@ -108,6 +114,8 @@ class DryRuns:
         cycle = self._open.get(cycle_id)
         if cycle is None:
             raise UnknownCycle(cycle_id)
+        if cycle_id in self._asked:
+            self._asked[cycle_id] = self._core.now()
         names, uids = cycle.snapshot.order, self._pods[cycle_id]
         rounds: list[tuple[str, Sequence[str]]] = []
         for number, query in enumerate(queries):
@@ -134,6 +142,7 @@ class DryRuns:
             PluginError, AttemptError: if a plugin cannot answer.
         """
         core = self._core
+        await self._sweep()
         self._sandboxes += 1
         if core.idle:
             core.take_snapshot()
@@ -162,7 +171,14 @@ class DryRuns:
         if manifest:
             message.preemptor.manifest = manifest
         self.open(cycle)
+        self._asked[cycle.id] = core.now()
         return message, fits_on
+
+    async def _sweep(self) -> None:
+        # Looked at whenever another one is opened: an idle process needs no timer for it.
+        silent = self._core.now() - SILENCE_SECONDS
+        for cycle_id in [cycle_id for cycle_id, asked in self._asked.items() if asked < silent]:
+            await self.close_sandbox(cycle_id)
 
     async def close_sandbox(self, cycle_id: str) -> None:
         """End what open_sandbox opened. Idempotent; the scheduling cycle's own dry run is left alone."""
