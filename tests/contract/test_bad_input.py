@@ -160,6 +160,7 @@ def _nominated(**fields: Any) -> dict[str, Any]:
     return {"nomination": common_pb2.Nomination(**{"pod": POD, "node_name": "n1", "generation": 1, **fields})}
 
 
+UNKNOWN: Any = 99
 NOT_FOUND = grpc.StatusCode.NOT_FOUND
 OTHERS = [
     Bad("PreemptionService/Preempt", {"generation": 1}, "input.cycle_id"),
@@ -195,7 +196,7 @@ OTHERS = [
     ),
     Bad(
         "PreemptionService/Preempt",
-        {"input": _input(statuses=[common_pb2.Status(code=99)]), "generation": 1},
+        {"input": _input(statuses=[common_pb2.Status(code=UNKNOWN)]), "generation": 1},
         "input.statuses[1].code",
     ),
     Bad(

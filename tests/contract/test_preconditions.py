@@ -134,7 +134,7 @@ async def test_a_restarted_plugin_knows_neither_session_nor_cycle(scheduler: Sch
     ],
 )
 async def test_a_mismatch_names_both_values(scheduler: Scheduler, fields: dict[str, Any], text: str) -> None:
-    request = scheduler.handshake(epoch=9)
+    request: Any = scheduler.handshake(epoch=9)
     for name in fields:
         request.ClearField(name)
     request.MergeFrom(scheduler_plugin_pb2.OpenSessionRequest(**fields))

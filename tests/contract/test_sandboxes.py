@@ -21,6 +21,8 @@ from support.contract_plugin import REJECTED, SUCCESS, UNSCHEDULABLE, Scheduler
 from support.contract_stack import Stack
 from support.contract_state import plugin_state
 
+CLEARED = nomination_extensions_pb2.REMOVE_REASON_CLEARED
+
 
 async def api_state(stack: Stack) -> Any:
     """Everything that a plugin could write."""
@@ -47,17 +49,17 @@ async def test_a_sandbox_does_everything_and_leaves_nothing(scheduler: Scheduler
     for name, remove in (("q", 1), ("p", None)):
         if remove is not None:
             request = nomination_extensions_pb2.RemoveNominatedPodRequest(
-                session=sandbox.session, pod=await sandbox.ref(name), generation=remove, reason=4
+                session=sandbox.session, pod=await sandbox.ref(name), generation=remove, reason=CLEARED
             )
             await nominations.RemoveNominatedPod(request, timeout=5)
     await sandbox.nominate("p", "v")
     assert [item.pod.name for item in (await sandbox.listed()).nominations] == ["p"]
     cycle_id = await sandbox.pre_filter("q")
     victim = await sandbox.ref("v")
-    fork = {"session": sandbox.session, "cycle_id": cycle_id, "node_name": "n1", "pod": victim}
+    fork: dict[str, Any] = {"session": sandbox.session, "cycle_id": cycle_id, "node_name": "n1", "pod": victim}
     await plugin.RemovePod(scheduler_plugin_pb2.RemovePodRequest(**fork), timeout=5)
     await plugin.AddPod(scheduler_plugin_pb2.AddPodRequest(**fork), timeout=5)
-    in_cycle = {"session": sandbox.session, "cycle_id": cycle_id}
+    in_cycle: dict[str, Any] = {"session": sandbox.session, "cycle_id": cycle_id}
     await plugin.PostFilter(scheduler_plugin_pb2.PostFilterRequest(**in_cycle), timeout=5)
     await sandbox.end("q", cycle_id, REJECTED)
 

@@ -121,7 +121,7 @@ class Scheduler:
         assert answer.status.code == SUCCESS, answer.status
         return cycle_id, answer.reservation
 
-    async def end(self, name: str, cycle_id: str, outcome: int) -> int:
+    async def end(self, name: str, cycle_id: str, outcome: Any) -> int:
         """EndCycle; returns the verdict."""
         request = scheduler_plugin_pb2.EndCycleRequest(
             session=self.session, pod=await self.ref(name), cycle_id=cycle_id, outcome=outcome

@@ -32,7 +32,7 @@ class Span:
 
 
 @dataclass
-class Receiver(trace_service_pb2_grpc.TraceServiceServicer):  # type: ignore[misc]
+class Receiver(trace_service_pb2_grpc.TraceServiceServicer):
     """Keeps what it is sent."""
 
     endpoint: str = ""
@@ -86,7 +86,7 @@ def receiver() -> Iterator[Receiver]:
     """Listen on loopback for the length of the block."""
     server = grpc.server(futures.ThreadPoolExecutor(2))
     receives = Receiver()
-    trace_service_pb2_grpc.add_TraceServiceServicer_to_server(receives, server)
+    trace_service_pb2_grpc.add_TraceServiceServicer_to_server(receives, server)  # type: ignore[no-untyped-call]
     port = server.add_insecure_port("127.0.0.1:0")
     receives.endpoint = f"http://127.0.0.1:{port}"
     server.start()
