@@ -74,5 +74,7 @@ def test_comparing_with_a_big_quantity_changes_the_form_within_one_evaluation_on
     comparing = compile_selector(f'{memory}.isGreaterThan(quantity("0.5Ki"))')
     assert plain.matches(_DEVICE)
     assert not changing.matches(_DEVICE)
+    wrapping = compile_selector(f"{memory}.sub(-9223372036854775807 - 1).isLessThan(quantity('0'))")
     assert comparing.matches(_DEVICE)
     assert plain.matches(_DEVICE)
+    assert wrapping.matches(_DEVICE)

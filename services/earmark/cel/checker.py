@@ -167,7 +167,10 @@ class _Checker:
         elif target.kind == "param":
             self.known.assign([DYN], [target])
         elif target.kind not in ("dyn", "error"):
-            self._fault(node, f"type '{target}' does not support field selection")
+            # Upstream declares these as messages, of which it then finds no description.
+            unresolved = target.kind == "opaque" and target.name.startswith("kubernetes.")
+            problem = f"type '{target}' does not support field selection"
+            self._fault(node, f"unexpected failed resolution of '{target}'" if unresolved else problem)
         return optional_of(result) if is_optional or optional else result
 
     # --- calls -------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ _HINT: Final = (
 # resource.CELSelectorExpressionMaxLength; the API server refuses longer ones, so none can come from a cluster.
 MAX_LENGTH: Final = 10 * 1024
 # Functions that show how a quantity is held; comparing can change that (see earmark.cel.values.QuantityValue).
-_SHOWS_FORM: Final = frozenset({"isInteger", "asInteger"})
+_SHOWS_FORM: Final = frozenset({"isInteger", "asInteger", "add", "sub"})
 
 Read = tuple[str, str, str]
 
