@@ -30,6 +30,10 @@ class PostFilter:
 
         With the gate on a deallocation stops preemption for this attempt: it alone may cure the situation (F41).
         """
+        if cycle.retry:
+            # Nothing was judged: the caches were behind. Preemption would find no candidate in that, and the nomination
+            # that the pod may have would be cleared for it (F2).
+            return unresolvable()
         candidates = [claim for claim in map(core.world.claim_by_uid, cycle.unavailable) if claim is not None]
         candidates = [claim for claim in candidates if _only_user(claim, cycle.pod.uid)]
         if not candidates or not write:
