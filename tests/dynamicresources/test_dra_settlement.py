@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from earmark.dynamicresources.happened import NominationRecorded
 from earmark.dynamicresources.nominating import Removal
 from earmark.dynamicresources.sessions import Sessions, StaleEpoch, UnknownSession
-from earmark.dynamicresources.settlement import Phase, Window, Windows, settling_trace
+from earmark.dynamicresources.settlement import Phase, Window, Windows
 from earmark.dynamicresources.settling import NominationMetrics
 from support.dra_cluster import NOW, Cluster
 
@@ -87,16 +87,6 @@ def test_only_the_newest_windows_are_kept() -> None:
         watched.cluster.nominate("p", "n1", ["v"])
         watched.cluster.remove("p", Removal.CLEARED)
     assert [window.generation for window in watched.windows.all()] == [3, 4]
-
-
-def test_a_window_has_the_same_trace_everywhere() -> None:
-    assert settling_trace("uid", 7) == settling_trace("uid", 7)
-    assert settling_trace("uid", 7) != settling_trace("uid", 8)
-    trace, span = settling_trace("uid", 7)
-    assert 0 < trace < 1 << 128
-    assert 0 < span < 1 << 64
-    # Other services derive it on their own: it must never change.
-    assert f"{trace:032x}/{span:016x}" == "8b1ae37798d6cdfa541b92d17dce75a5/369ff893b1a5a947"
 
 
 @pytest.mark.kep("E98")

@@ -12,10 +12,10 @@ from prometheus_client import CollectorRegistry
 
 from earmark.dynamicresources.nominating import Removal
 from earmark.dynamicresources.settings import Settings
-from earmark.dynamicresources.settlement import settling_trace
 from earmark.dynamicresources.settling import Metrics, SettlementTracker, summary
 from earmark.runtime import semconv
 from earmark.runtime.component import SpanIdentity
+from earmark.runtime.settling_trace import settling_trace
 from support.dra_cluster import NOW, Cluster
 
 Span = tuple[str, float, float, Mapping[str, Any], SpanIdentity, str]

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from earmark.apiserver.faults import RequestMatch
-from earmark.dynamicresources import settlement
 from earmark.preemption.component import build
 from earmark.preemption.settings import PreemptionSettings
-from earmark.preemption.trace import settling_trace
 from earmark.runtime.clock import LoopClock
+from earmark.runtime.settling_trace import settling_trace
 from earmark.v1 import common_pb2, preemption_pb2, preemption_pb2_grpc
 from support.embedded_world import World, node, pod
 from support.preemption_peers import FakeFramework, FakePlugin, preemption_input, serve
@@ -49,10 +48,6 @@ async def setup(clock: LoopClock) -> AsyncIterator[Setup]:
 async def start(world: World) -> preemption_pb2_grpc.PreemptionServiceAsyncStub:
     env = await world.start("preemption", build, PreemptionSettings())
     return preemption_pb2_grpc.PreemptionServiceStub(env.channels.to("preemption"))
-
-
-def test_services_derive_the_same_trace() -> None:
-    assert settling_trace("uid-p", 7) == settlement.settling_trace("uid-p", 7)
 
 
 async def test_the_dry_run_that_chose_belongs_to_the_window(setup: Setup) -> None:

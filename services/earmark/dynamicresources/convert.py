@@ -10,9 +10,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from earmark.dynamicresources.facts import PodFacts, PodRef
 from earmark.dynamicresources.filtering import NodeCheck, Verdict
 from earmark.dynamicresources.nominations import ClaimNomination
-from earmark.dynamicresources.settlement import Window, settling_trace
+from earmark.dynamicresources.settlement import Window
 from earmark.dynamicresources.statuses import PLUGIN_NAME, Code, Status
 from earmark.dynamicresources.victimclaims import VictimClaim
+from earmark.runtime.settling_trace import settling_trace
 from earmark.v1 import common_pb2, nomination_extensions_pb2, settlement_pb2
 
 _CODES = {

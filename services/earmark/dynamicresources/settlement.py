@@ -1,13 +1,11 @@
 """Settling windows: from t0, when victims are deleted, to t4, when the preemptor is scheduled (KEP: settling).
 
-Pure: (windows, what happened, now) -> changed windows. Trace and span ids are derived from the preemptor's UID and the
-generation, so that every service, and a restarted one, finds the window's trace without being told.
+Pure: (windows, what happened, now) -> changed windows.
 """
 
 from __future__ import annotations
 
 import enum
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -27,13 +25,6 @@ from earmark.dynamicresources.victimclaims import VictimClaim
 
 WindowKey = tuple[str, int]
 """The preemptor's UID and the generation."""
-
-
-def settling_trace(uid: str, generation: int) -> tuple[int, int]:
-    """Return trace id and root span id of the settling window of a preemptor's nomination."""
-    digest = hashlib.sha256(f"earmark.settling/{uid}/{generation}".encode()).digest()
-    # Neither may be 0.
-    return int.from_bytes(digest[:16], "big") or 1, int.from_bytes(digest[16:24], "big") or 1
 
 
 class Phase(enum.IntEnum):

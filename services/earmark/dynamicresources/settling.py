@@ -18,12 +18,13 @@ from prometheus_client.registry import Collector
 from earmark.dynamicresources.events import Events
 from earmark.dynamicresources.happened import Happened, NominationEnded, NominationRecorded
 from earmark.dynamicresources.settings import Settings
-from earmark.dynamicresources.settlement import Window, WindowChange, Windows, settling_trace
+from earmark.dynamicresources.settlement import Window, WindowChange, Windows
 from earmark.dynamicresources.state import World
 from earmark.kube.clock import Clock
 from earmark.kube.spawner import Spawner
 from earmark.runtime import semconv
 from earmark.runtime.component import AttributeValue, SpanIdentity, Telemetry
+from earmark.runtime.settling_trace import settling_trace
 
 _BUCKETS = tuple(0.1 * 2.0**power for power in range(15))
 

@@ -1,12 +1,7 @@
-"""This service's part of a settling window's trace: the dry run that chose, and the execution (design: Telemetry).
-
-The ids of the trace and its root are derived from preemptor and generation, by every service in the same way, so that
-each adds its spans without a handshake.
-"""
+"""This service's part of a settling window's trace: the dry run that chose, and the execution (design: Telemetry)."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -15,6 +10,7 @@ from earmark.preemption.execution import Order, Outcome, VictimResult, any_faile
 from earmark.preemption.values import PodId, Situation
 from earmark.runtime import semconv
 from earmark.runtime.component import AttributeValue, SpanIdentity, Telemetry
+from earmark.runtime.settling_trace import settling_trace
 
 _EVENTS = {
     Outcome.DELETED: "victim.deleted",
@@ -23,13 +19,6 @@ _EVENTS = {
     Outcome.FAILED: "victim.failed",
     Outcome.NOT_ATTEMPTED: "victim.failed",
 }
-
-
-def settling_trace(preemptor_uid: str, generation: int) -> tuple[int, int]:
-    """Return trace id and root span id of the window that a nomination opens."""
-    digest = hashlib.sha256(f"earmark.settling/{preemptor_uid}/{generation}".encode()).digest()
-    # Neither may be 0.
-    return int.from_bytes(digest[:16], "big") or 1, int.from_bytes(digest[16:24], "big") or 1
 
 
 class WindowSpans:
