@@ -1,5 +1,4 @@
 """Emulates kube-controller-manager's resourceclaim controller and, for generated claims, its garbage collector.
 
-Claims are made from templates, reservations released, allocations cleared; budgets that the disruption controller could
-not count allow nothing. Not here: anything that allocates.
+Claims are made from templates, reservations released, allocations cleared. Not here: anything that allocates.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from earmark.claimcontroller.budgetcontroller import BudgetFailSafe
 from earmark.claimcontroller.controller import ClaimController
 from earmark.claimcontroller.service import ClaimControllerService
 from earmark.claimcontroller.settings import ClaimControllerSettings
@@ -16,9 +15,7 @@ class ClaimControllerComponent:
     name = "claimcontroller"
 
     def __init__(self, settings: ClaimControllerSettings, env: Environment) -> None:
-        self._tasks = env.tasks
         self._controller = ClaimController(settings, env)
-        self._budgets = BudgetFailSafe(env.api, env.clock, self._controller.pods) if settings.budget_fail_safe else None
         self._service = ClaimControllerService(self._controller, env.clock)
 
     def register(self, server: Server) -> None:
@@ -28,8 +25,6 @@ class ClaimControllerComponent:
     async def start(self) -> None:
         """Start the controller."""
         self._controller.start()
-        if self._budgets is not None:
-            self._budgets.start(self._tasks)
 
     def ready(self) -> bool:
         """Whether the controller has seen everything and works."""

@@ -72,11 +72,6 @@ class ClaimController:
         return self._pods.synced and self._claims.synced and self._templates.synced
 
     @property
-    def pods(self) -> Informer[Pod]:
-        """The pods that the controller follows."""
-        return self._pods
-
-    @property
     def queue(self) -> WorkQueue[Key]:
         """The queue, to pause and resume."""
         return self._queue

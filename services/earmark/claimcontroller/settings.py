@@ -15,9 +15,6 @@ class ClaimControllerSettings:
     two_writes: bool = False
     """Release the last reservation and the allocation in two writes instead of upstream's one. For tests."""
 
-    budget_fail_safe: bool = True
-    """Take the allowance of disruption budgets that a real disruption controller cannot count; see budgets.py."""
-
     workers: int = 10
     """Keys that are worked on at the same time."""
 
