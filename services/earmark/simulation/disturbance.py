@@ -1,4 +1,4 @@
-"""Late, reordered and broken watches, for runs that look for what only happens sometimes.
+"""Late, reordered and broken watches and a slow API, for runs that look for what only happens sometimes.
 
 Every watch waits by itself, so that events of different kinds, and of one kind at different services, overtake each
 other; within one watch the order stays, as Kubernetes promises.
@@ -7,9 +7,11 @@ other; within one watch the order stays, as Kubernetes promises.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from earmark.apiserver.faults import RequestMatch
+from earmark.apiserver.registry import Registry
 from earmark.kube import objects
 from earmark.kube.api import ApiError, KubeApi, WatchEvent
 from earmark.kube.clock import Clock
@@ -76,3 +78,26 @@ def troubled_hooks(seed: int, trouble: WatchTrouble) -> Hooks:
 
     # An event may wait behind others that are late.
     return Hooks(api=wrap, staleness=10 * trouble.longest_seconds)
+
+
+# Requests of services that a slow API answers late.
+_SLOW = (
+    ("patch", "Pod"),
+    ("patch", "ResourceClaim"),
+    ("create", "Pod"),
+    ("create", "ResourceClaim"),
+    ("delete", "Pod"),
+)
+
+
+def slow_api(hooks: Hooks, seed: int, longest_seconds: float) -> Hooks:
+    """Return the hooks with an API that answers about half of the kinds of writes late, each kind by its own delay."""
+    ids = SeededIds(f"slow/{seed}")
+
+    def prepare(registry: Registry) -> None:
+        hooks.prepare(registry)
+        for verb, kind in _SLOW:
+            if ids.random() < 0.5:
+                registry.faults.delay(RequestMatch(verb, kind), round(ids.random() * longest_seconds, 3))
+
+    return replace(hooks, prepare=prepare, staleness=hooks.staleness + 2 * longest_seconds)
