@@ -21,7 +21,8 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from earmark.dynamicresources.devicecel import Selector, compile_selector, environment, prepare_device
+from earmark.cel.devices import environment
+from earmark.dynamicresources.devicecel import Selector, compile_selector, prepare_device
 from earmark.kube.objects import Device
 from support.cel_devices import prepared
 from support.cel_random import DEVICE

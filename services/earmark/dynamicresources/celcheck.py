@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from earmark.cel.devices import environment
 from earmark.cel.errors import CompileError
 from earmark.cel.lexer import tokens
 from earmark.cel.syntax import Call, Node
@@ -21,7 +22,6 @@ from earmark.dynamicresources.devicecel import (
     SelectorCompileError,
     SelectorRuntimeError,
     compile_selector,
-    environment,
     prepare_device,
 )
 from earmark.kube.objects import Device, ResourceSlice

@@ -1,7 +1,8 @@
-"""Device selectors: the environment of their CEL expressions, devices prepared for it, and compiled selectors.
+"""Device selectors: devices prepared for their CEL expressions, and compiled selectors.
 
-The expression language itself is earmark.cel. What the allocator makes of an error is its own affair; the texts here
-are those that it appends to the selector's place (upstream A5.4, A5.5).
+The expression language itself is earmark.cel, with the environment of selectors in earmark.cel.devices. What the
+allocator makes of an error is its own affair; the texts here are those that it appends to the selector's place
+(upstream A5.4, A5.5).
 """
 
 from __future__ import annotations
@@ -10,16 +11,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from earmark.cel import CompileError, Environment, Outcome, Program
-from earmark.cel.declarations import QUANTITY
+from earmark.cel import CompileError, Outcome, Program
+from earmark.cel.devices import environment, refusal
 from earmark.cel.semver import parse_semver
 from earmark.cel.syntax import Call, Ident, Literal, Node, Select, children
-from earmark.cel.types import BOOL, DYN, STRING, Type, map_of, struct
 from earmark.cel.values import DefaultMap, NativeMap, OptionalValue, QuantityValue, type_name
 from earmark.kube.objects import Device, DeviceAttribute
 from earmark.kube.quantity import QuantityError, parse_quantity
 
-_DEVICE: Final = "kubernetes.DRADevice"
 _HINT: Final = (
     ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional "
     "fields"
@@ -105,29 +104,10 @@ def compile_selector(expression: str) -> Selector:
     if len(expression.encode("utf-8", "surrogatepass")) > MAX_LENGTH:
         raise SelectorCompileError(f"the expression is longer than {MAX_LENGTH} bytes")
     try:
-        program = environment().compile(expression, _refusal)
+        program = environment().compile(expression, refusal)
     except CompileError as error:
         raise SelectorCompileError(str(error)) from error
     return Selector(program, _calls_any(program.root, _SHOWS_FORM))
-
-
-def _refusal(output: Type) -> str | None:
-    """A selector must be able to give a bool."""
-    if output.kind in ("bool", "dyn"):
-        return None
-    return f"must evaluate to bool or the unknown type, not {output.full_name}"
-
-
-@lru_cache(maxsize=1)
-def environment() -> Environment:
-    """The environment of selectors: one variable, the device (upstream A5.6)."""
-    fields = {
-        "driver": STRING,
-        "allowMultipleAllocations": BOOL,
-        "attributes": map_of(STRING, map_of(STRING, DYN)),
-        "capacity": map_of(STRING, map_of(STRING, QUANTITY)),
-    }
-    return Environment({"device": struct(_DEVICE)}, {_DEVICE: fields})
 
 
 def prepare_device(driver: str, device: Device) -> PreparedDevice:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from earmark.cel import CompileError, Program
+from earmark.cel.devices import environment
 from earmark.cel.semver import Semver
 from earmark.dynamicresources.devicecel import (
     PreparedDevice,
@@ -18,7 +19,6 @@ from earmark.dynamicresources.devicecel import (
     SelectorCompileError,
     SelectorRuntimeError,
     compile_selector,
-    environment,
     prepare_device,
 )
 from earmark.dynamicresources.sliceview import SliceView
