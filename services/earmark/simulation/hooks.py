@@ -1,8 +1,8 @@
-"""Where a test or a generator reaches into a run: faults between services and API, and a look at every instant."""
+"""Where a test or a generator reaches into a run: faults between services and API, services built in other ways."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,6 +10,9 @@ import grpc
 
 from earmark.kube.api import KubeApi
 from earmark.kube.clock import Clock
+from earmark.simulation.composition import builders
+from earmark.simulation.fleet import Builder
+from earmark.simulation.scenario import Scenario
 
 if TYPE_CHECKING:
     from earmark.apiserver.registry import Registry
@@ -47,6 +50,8 @@ class Hooks:
     api: Callable[[str, KubeApi, Clock], KubeApi] = _same_api
     # Called once, when the registry is there and before any service is: to set registry.faults.
     prepare: Callable[[Registry], None] = _nothing
+    # How each service is built: as in production, or one of them in another way.
+    builders: Callable[[Scenario], Mapping[str, Builder]] = builders
     # How much later than it happened services may see it, in seconds: nominations of pods that have just gone are
     # forgiven for as long.
     staleness: float = 0.0

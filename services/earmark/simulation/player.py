@@ -13,7 +13,6 @@ from earmark.apiserver.registry import Registry
 from earmark.kube.api import KubeApi
 from earmark.runtime.ids import SeededIds
 from earmark.runtime.virtual import VirtualDeadlockError, VirtualLivelockError
-from earmark.simulation.composition import builders
 from earmark.simulation.conclusion import pod_records
 from earmark.simulation.ending import LONGEST_SECONDS, QUIET_SECONDS, only_periodic
 from earmark.simulation.errors import ScenarioError
@@ -94,7 +93,7 @@ class Player:
         self._faults = FaultBoard(self._registry.faults)
         self._store = ScenarioStore(self._registry)
         self._fleet = Fleet(
-            builders(scenario),
+            hooks.builders(scenario),
             clock=self._clock,
             ids=ids,
             api=self._api,
