@@ -140,7 +140,8 @@ class Environment:
 
 def _standard() -> Library:
     library = Library()
-    for module in (stdlib, kubelib, netlib, formatlib, listlib, stringlib):
+    # In upstream's order: of overloads that fit alike the first one decides what is known of type variables.
+    for module in (stdlib, stringlib, kubelib, netlib, formatlib, listlib):
         module.declare(library)
     return library
 
