@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from earmark.apiserver.errors import StatusError
+from earmark.cel.devices import selector_problem
 from support.apiserver_registry import Cluster, Data, allocation, causes, claim, consumer, resource_slice
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -225,3 +226,37 @@ def test_a_device_taint_is_dated(cluster: Cluster) -> None:
     devices = [{"name": "a", "taints": [{"key": "sick", "effect": "NoSchedule"}]}]
     taint = cluster.create(resource_slice(devices=devices))["spec"]["devices"][0]["taints"][0]
     assert taint["timeAdded"] == "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        (claim("c", selectors=[{"cel": {"expression": "true"}}, {"cel": {"expression": "device.driver =="}}]),
+         "spec.devices.requests[0].exactly.selectors[1].cel.expression"),
+        ({"kind": "ResourceClaimTemplate", "metadata": {"name": "t"},
+          "spec": {"spec": {"devices": {"requests": [{"name": "g", "firstAvailable": [
+              {"name": "a", "deviceClassName": "gpu", "selectors": [{"cel": {"expression": "device.nope"}}]}]}]}}}},
+         "spec.spec.devices.requests[0].firstAvailable[0].selectors[0].cel.expression"),
+        ({"kind": "DeviceClass", "metadata": {"name": "d"}, "spec": {"selectors": [{"cel": {"expression": "1"}}]}},
+         "spec.selectors[0].cel.expression"),
+        ({"kind": "DeviceClass", "metadata": {"name": "d"},
+          "spec": {"selectors": [{"cel": {"expression": "(" * 5000 + ")" * 5000}}]}},
+         "spec.selectors[0].cel.expression"),
+    ],
+)  # fmt: skip
+def test_a_selector_that_does_not_compile_is_refused(data: Data, field: str) -> None:
+    cluster = Cluster(selector_problem=selector_problem)
+    with pytest.raises(StatusError) as caught:
+        cluster.create(data)
+    assert (caught.value.code, causes(caught.value)) == (422, [(field, "Invalid")])
+
+
+def test_a_compile_error_is_told_in_upstream_s_words() -> None:
+    cluster = Cluster(selector_problem=selector_problem)
+    with pytest.raises(StatusError) as caught:
+        cluster.create(claim("c", selectors=[{"cel": {"expression": "device.nope"}}]))
+    assert caught.value.message == (
+        'ResourceClaim.resource.k8s.io "c" is invalid: spec.devices.requests[0].exactly.selectors[0].cel.expression: '
+        "Invalid value: \"device.nope\": compilation failed: ERROR: <input>:1:7: undefined field 'nope'\n"
+        " | device.nope\n | ......^"
+    )

@@ -45,10 +45,12 @@ class HandClock:
 class Cluster:
     """The registry with short ways to call it; what goes in is copied, what comes out is data."""
 
-    def __init__(self, store: Store | None = None, history_length: int = 1000) -> None:
+    def __init__(self, store: Store | None = None, history_length: int = 1000, **options: Any) -> None:
         self.clock = HandClock()
         self._uids = 0
-        self.registry = Registry(store or MemoryStore(), self.clock, self._uid, history_length=history_length)
+        self.registry = Registry(
+            store or MemoryStore(), self.clock, self._uid, history_length=history_length, **options
+        )  # fmt: skip
 
     def _uid(self) -> str:
         self._uids += 1

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from earmark.apiserver import discovery, errors, events, tables
+from earmark.apiserver import discovery, errors, events, reviews, tables
 from earmark.apiserver.access import Guard
 from earmark.apiserver.errors import StatusError
 from earmark.apiserver.eviction import evict
@@ -37,7 +37,7 @@ from earmark.apiserver.storage import StoreError
 from earmark.apiserver.streaming import WatchRequest, WatchStream
 from earmark.kube.api import ApiUnavailable
 from earmark.kube.clock import Clock
-from earmark.kube.resources import BY_KIND
+from earmark.kube.resources import BY_KIND, Resource
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -157,7 +157,8 @@ class ApiApplication:
         )
         target = route(call.path)
         if target is None:
-            return self._about(call)
+            asked = reviews.review_at(call.path)
+            return self._about(call) if asked is None else self._review(asked, call)
         if call.method == "GET":
             return await self._read_objects(target, call, receive, send)
         return await self._write(target, call)
@@ -170,6 +171,13 @@ class ApiApplication:
         if call.method not in ("GET", "HEAD"):
             raise errors.method_not_allowed()
         return _Answer(200, found.body, found.media_type)
+
+    def _review(self, resource: Resource, call: _Call) -> _Answer:
+        if call.method != "POST":
+            raise errors.method_not_allowed(resource)
+        options = write_options(call.query, call.user_agent, call.warnings)
+        asked = self._registry.read(resource, read_body(call.body, call.content_type), options)
+        return _Answer(201, _encode(reviews.answer(resource, asked)))
 
     # --- reading -----------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from earmark.apiserver.settings import ApiServerSettings
 from earmark.apiserver.sqlite import SqliteStore
 from earmark.apiserver.storage import StoreError
 from earmark.apiserver.tls import ensure_identity, write_private
+from earmark.cel.devices import selector_problem
 from earmark.kube.resources import BY_KIND, RESOURCES, Resource
 from earmark.runtime.component import Environment, Server
 from earmark.runtime.settings import SettingsError
@@ -70,7 +71,12 @@ class ApiServerComponent:
         self._failed = asyncio.get_running_loop().create_future()
         self._store.on_failure(self._store_failed)
         registry = Registry(
-            self._store, env.clock, env.ids.uuid, below=env.ids.below, history_length=settings.watch_history
+            self._store,
+            env.clock,
+            env.ids.uuid,
+            below=env.ids.below,
+            history_length=settings.watch_history,
+            selector_problem=selector_problem,
         )
         await registry.durable(registry.revision)
         count = Gauge("earmark_apiserver_objects", "Stored objects.", ("kind",), registry=env.metrics)

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from earmark.apiserver import openapi
-from earmark.apiserver.routes import GROUPS
+from earmark.apiserver import openapi, openapi2
+from earmark.apiserver.reviews import REVIEWS
+from earmark.apiserver.routes import PUBLISHED
 from earmark.kube.resources import Resource
 
 _encode = msgspec.json.Encoder().encode
@@ -39,6 +40,9 @@ def document(path: str, accept: str) -> Document | None:
     if path in ("/api", "/apis") and (version := _aggregated(accept)):
         media = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
         return Document(_aggregated_document(path, version), media.encode())
+    if path == "/openapi/v2":
+        body_v2, media = openapi2.document(accept)
+        return Document(body_v2, media.encode())
     body = openapi.document(path) if path.startswith("/openapi/v3") else _documents().get(path)
     return None if body is None else Document(body)
 
@@ -72,10 +76,10 @@ def _documents() -> dict[str, bytes]:
         "/apis": {
             "kind": "APIGroupList",
             "apiVersion": "v1",
-            "groups": [_group(group, version) for group, version in GROUPS if group],
+            "groups": [_group(group, version) for group, version in PUBLISHED if group],
         },
     }
-    for (group, version), resources in GROUPS.items():
+    for (group, version), resources in PUBLISHED.items():
         base = f"/apis/{group}/{version}" if group else f"/api/{version}"
         documents[base] = {
             "kind": "APIResourceList",
@@ -85,8 +89,12 @@ def _documents() -> dict[str, bytes]:
         }
         if group:
             documents[f"/apis/{group}"] = {"kind": "APIGroup", "apiVersion": "v1", **_group(group, version)}
-    documents["/"] = {"paths": sorted([*documents, "/healthz", "/livez", "/readyz", "/openapi/v3"])}
+    documents["/"] = {"paths": sorted([*documents, "/healthz", "/livez", "/readyz", "/openapi/v2", "/openapi/v3"])}
     return {path: _encode(data) for path, data in documents.items()}
+
+
+def _verbs(resource: Resource) -> list[str]:
+    return ["create"] if resource in REVIEWS else _VERBS
 
 
 def _group(group: str, version: str) -> dict[str, Any]:
@@ -100,7 +108,7 @@ def _entries(resource: Resource) -> list[dict[str, Any]]:
         "singularName": resource.kind.lower(),
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": _VERBS,
+        "verbs": _verbs(resource),
     }
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)
@@ -134,7 +142,7 @@ def _subresource(resource: Resource, subresource: str) -> tuple[str, list[str]]:
 @lru_cache(maxsize=8)
 def _aggregated_document(path: str, version: str) -> bytes:
     items = []
-    for (group, group_version), resources in GROUPS.items():
+    for (group, group_version), resources in PUBLISHED.items():
         if bool(group) is not (path == "/apis"):
             continue
         items.append(
@@ -167,7 +175,7 @@ def _aggregated_resource(resource: Resource, group: str, version: str) -> dict[s
         "responseKind": {"group": group, "version": version, "kind": resource.kind},
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.kind.lower(),
-        "verbs": _VERBS,
+        "verbs": _verbs(resource),
     }
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)

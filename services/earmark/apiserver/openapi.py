@@ -10,11 +10,14 @@ import msgspec
 
 from earmark.apiserver.patches import MERGE_KEYS, MERGED_SETS
 from earmark.apiserver.requests import APPLY_PATCH, PATCH_TYPES
-from earmark.apiserver.routes import CORE_EVENTS, GROUPS
+from earmark.apiserver.reviews import REVIEWS
+from earmark.apiserver.routes import CORE_EVENTS, PUBLISHED
 from earmark.apiserver.schema import Schema, kubernetes
 from earmark.kube.resources import Resource
 
 Data = dict[str, Any]
+
+VERSION = "v1.37.0"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -37,20 +40,24 @@ def document(path: str) -> bytes | None:
     if path == "/openapi/v3":
         paths = {
             key: {"serverRelativeURL": f"/openapi/v3/{key}?hash={hashlib.sha256(body).hexdigest()[:32].upper()}"}
-            for key, body in _documents().items()
+            for key, body in _texts().items()
         }
         return _encode({"paths": paths})
-    return _documents().get(path.removeprefix("/openapi/v3/"))
+    return _texts().get(path.removeprefix("/openapi/v3/"))
 
 
 @lru_cache(maxsize=1)
-def _documents() -> dict[str, bytes]:
+def _texts() -> dict[str, bytes]:
+    return {key: _encode(data) for key, data in documents().items()}
+
+
+def documents() -> dict[str, Data]:
+    """Return the document of each group and version as JSON data, by its path below /openapi/v3."""
     schema = kubernetes()
-    documents = {}
-    for (group, version), resources in GROUPS.items():
-        key = f"apis/{group}/{version}" if group else f"api/{version}"
-        documents[key] = _encode(_document(schema, list(resources.values())))
-    return documents
+    return {
+        f"apis/{group}/{version}" if group else f"api/{version}": _document(schema, list(resources.values()))
+        for (group, version), resources in PUBLISHED.items()
+    }
 
 
 def root_type(schema: Schema, resource: Resource) -> str:
@@ -69,7 +76,7 @@ def _document(schema: Schema, resources: list[Resource]) -> Data:
         paths.update(_paths(resource, name, identity))
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": "v1.37.0"},
+        "info": {"title": "Kubernetes", "version": VERSION},
         "paths": paths,
         "components": {"schemas": dict(sorted(components.items()))},
     }
@@ -152,6 +159,8 @@ def _paths(resource: Resource, type_name: str, identity: Data) -> Data:
             made["requestBody"] = {"content": content}
         return made
 
+    if resource in REVIEWS:
+        return {collection: {"post": operation("post", {"application/json": body})}}
     patch_body = {"schema": {"type": "object"}}
     patches = dict.fromkeys((*PATCH_TYPES, APPLY_PATCH), patch_body)
     paths: Data = {

@@ -46,18 +46,25 @@ class Registry(StoredObjects):
         *,
         below: Callable[[int], int] | None = None,
         history_length: int = DEFAULT_LENGTH,
+        selector_problem: Callable[[str], str] = lambda expression: "",
     ) -> None:
         """Load the store.
 
         `new_uid` gives the UIDs of new objects; `below(n)` a random int in [0, n) for generated names (by default they
         are made from a fresh UID). `history_length` is how many changes of each resource watches can still be given.
+        `selector_problem` says why a device selector is refused ("": it is not); by default none is.
         """
         super().__init__(store, clock, history_length)
         self.faults = Faults()
         self.schema: Schema = kubernetes()
         self._new_uid = new_uid
         self._below = below
+        self._selector_problem = selector_problem
         self._bootstrap()
+
+    def selector_problem(self, expression: str) -> str:
+        """Return why a device selector does not compile; "" if it does."""
+        return self._selector_problem(expression)
 
     def _bootstrap(self) -> None:
         """Create what a cluster has from the start."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from earmark.apiserver import reviews
 from earmark.kube.resources import BY_KIND, RESOURCES, Resource
 
 # core/v1 Events are the same objects as those of events.k8s.io/v1, with other field names.
@@ -14,6 +15,9 @@ SERVED: tuple[Resource, ...] = (*RESOURCES, CORE_EVENTS)
 GROUPS: dict[tuple[str, str], dict[str, Resource]] = {}
 for _resource in SERVED:
     GROUPS.setdefault((_resource.group, _resource.version), {})[_resource.plural] = _resource
+
+# What discovery and OpenAPI tell of: with what is only asked.
+PUBLISHED = {**GROUPS, **reviews.GROUPS}
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,9 @@ ROOTS = {
     "ResourceClaimTemplate": "resource_v1.ResourceClaimTemplate",
     "DeviceTaintRule": "resource_v1.DeviceTaintRule",
     "DeleteOptions": "meta_v1.DeleteOptions",
+    "SelfSubjectAccessReview": "authorization_v1.SelfSubjectAccessReview",
+    "SelfSubjectRulesReview": "authorization_v1.SelfSubjectRulesReview",
+    "SelfSubjectReview": "authentication_v1.SelfSubjectReview",
 }
 
 _SCALARS = {
@@ -50,6 +53,7 @@ _SCALARS = {
 
 # lightkube-models does not say what a map holds: these are not maps of strings.
 _MAPS = {
+    "authentication_v1.UserInfo.extra": "raw",
     "resource_v1.CapacityRequirements.requests": "quantity",
     "resource_v1.CounterSet.counters": "resource_v1.Counter",
     "resource_v1.Device.attributes": "resource_v1.DeviceAttribute",

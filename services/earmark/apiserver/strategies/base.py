@@ -28,6 +28,9 @@ class View(Protocol):
     def now(self) -> datetime:
         """Return the time."""
 
+    def selector_problem(self, expression: str) -> str:
+        """Return why a device selector does not compile; "" if it does."""
+
 
 class Strategy:
     """The rules of a kind without rules of its own."""

@@ -38,7 +38,7 @@ def default_claim_spec(spec: Data) -> None:
             default_device_tolerations(part.get("tolerations", ()))
 
 
-def validate_claim_spec(spec: Data, path: str) -> list[Cause]:
+def validate_claim_spec(spec: Data, path: str, view: View) -> list[Cause]:
     """Check a claim's spec."""
     devices = spec.get("devices", {})
     where = f"{path}.devices"
@@ -49,7 +49,7 @@ def validate_claim_spec(spec: Data, path: str) -> list[Cause]:
     known: set[str] = set()
     for index, request in enumerate(requests):
         here = f"{where}.requests[{index}]"
-        causes += _request(request, here)
+        causes += _request(request, here, view)
         name = request.get("name", "")
         if name in known:
             causes.append(duplicate(f"{here}.name", name))
@@ -72,7 +72,7 @@ def validate_claim_spec(spec: Data, path: str) -> list[Cause]:
     return causes
 
 
-def _request(request: Data, path: str) -> list[Cause]:
+def _request(request: Data, path: str, view: View) -> list[Cause]:
     causes: list[Cause] = []
     causes += _label(request.get("name", ""), f"{path}.name")
     exact, choices = request.get("exactly"), request.get("firstAvailable", [])
@@ -83,7 +83,7 @@ def _request(request: Data, path: str) -> list[Cause]:
             else required(path, "exactly one of `exactly` or `firstAvailable` is required")
         )
     if exact is not None:
-        causes += _device_part(exact, f"{path}.exactly")
+        causes += _device_part(exact, f"{path}.exactly", view)
     if len(choices) > MOST_FIRST_AVAILABLE:
         causes.append(too_many(f"{path}.firstAvailable", len(choices), MOST_FIRST_AVAILABLE))
     seen: set[str] = set()
@@ -93,18 +93,18 @@ def _request(request: Data, path: str) -> list[Cause]:
         if choice.get("name", "") in seen:
             causes.append(duplicate(f"{here}.name", choice.get("name", "")))
         seen.add(choice.get("name", ""))
-        causes += _device_part(choice, here)
+        causes += _device_part(choice, here, view)
     return causes
 
 
-def _device_part(part: Data, path: str) -> list[Cause]:
+def _device_part(part: Data, path: str, view: View) -> list[Cause]:
     causes: list[Cause] = []
     class_name = part.get("deviceClassName", "")
     if not class_name:
         causes.append(required(f"{path}.deviceClassName"))
     elif not names.is_subdomain(class_name):
         causes.append(invalid(f"{path}.deviceClassName", class_name, "must be a lowercase RFC 1123 subdomain"))
-    causes += validate_selectors(part.get("selectors", []), f"{path}.selectors")
+    causes += validate_selectors(part.get("selectors", []), f"{path}.selectors", view)
     mode, count = part.get("allocationMode", "ExactCount"), part.get("count", 0)
     if mode not in _MODES:
         causes.append(not_supported(f"{path}.allocationMode", mode, _MODES))
@@ -171,7 +171,7 @@ class ClaimStrategy(Strategy):
 
     def validate(self, data: Data, view: View) -> list[Cause]:
         """Check the spec."""
-        return validate_claim_spec(data["spec"], "spec")
+        return validate_claim_spec(data["spec"], "spec", view)
 
     def validate_update(self, new: Data, old: Data, view: View) -> list[Cause]:
         """Refuse every change of the spec."""
@@ -294,7 +294,7 @@ class ClaimTemplateStrategy(Strategy):
 
     def validate(self, data: Data, view: View) -> list[Cause]:
         """Check the claims to be."""
-        causes = validate_claim_spec(data["spec"]["spec"], "spec.spec")
+        causes = validate_claim_spec(data["spec"]["spec"], "spec.spec", view)
         meta = data["spec"].get("metadata", {})
         causes += validate_labels(meta.get("labels", {}), "spec.metadata.labels")
         causes += validate_annotations(meta.get("annotations", {}), "spec.metadata.annotations")

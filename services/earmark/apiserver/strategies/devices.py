@@ -37,8 +37,8 @@ _TAINT_EFFECTS = ("NoExecute", "NoSchedule", "None")
 # --- shared parts ----------------------------------------------------------------------------------------------------
 
 
-def validate_selectors(selectors: Sequence[Data], path: str) -> list[Cause]:
-    """Check device selectors; whether their expressions compile is found out by who evaluates them."""
+def validate_selectors(selectors: Sequence[Data], path: str, view: View) -> list[Cause]:
+    """Check device selectors: each has an expression that compiles."""
     causes: list[Cause] = []
     if len(selectors) > MOST_SELECTORS:
         causes.append(too_many(path, len(selectors), MOST_SELECTORS))
@@ -50,6 +50,8 @@ def validate_selectors(selectors: Sequence[Data], path: str) -> list[Cause]:
             causes.append(required(f"{path}[{index}].cel.expression"))
         elif len(cel["expression"].encode()) > LONGEST_EXPRESSION_BYTES:
             causes.append(too_long(f"{path}[{index}].cel.expression", LONGEST_EXPRESSION_BYTES))
+        elif problem := view.selector_problem(cel["expression"]):
+            causes.append(invalid(f"{path}[{index}].cel.expression", cel["expression"], problem))
     return causes
 
 
@@ -153,7 +155,7 @@ class DeviceClassStrategy(Strategy):
     def validate(self, data: Data, view: View) -> list[Cause]:
         """Check selectors and configurations."""
         spec = data.setdefault("spec", {})
-        causes = validate_selectors(spec.get("selectors", ()), "spec.selectors")
+        causes = validate_selectors(spec.get("selectors", ()), "spec.selectors", view)
         causes += validate_class_configs(spec.get("config", ()), "spec.config")
         extended = spec.get("extendedResourceName")
         if extended is not None and ("/" not in extended or not names.is_qualified(extended)):
