@@ -307,7 +307,12 @@ def reconcile(world: World, known: Iterable[Known], solver: Solver) -> Change:
     for entry in listed.values():
         nominations = world.nominations.seen_generation(entry.generation)
         world = world if nominations is world.nominations else replace(world, nominations=nominations)
-        if entry.pod.uid in world.nominations.live or entry.record is None:
+        if entry.pod.uid in world.nominations.live:
+            # One that was assigned is nominated again: the binding has failed for no fault of the nomination.
+            nominations = world.nominations.unassign(entry.pod.uid)
+            world = world if nominations is world.nominations else world.changed(nominations=nominations)
+            continue
+        if entry.record is None:
             continue
         nomination, recorded = entry.record
         victim_claims = world.victim_claims

@@ -129,6 +129,14 @@ class Nominations:
         live = self.live if item is None else {**self.live, pod_uid: replace(item, phase=Phase.ASSIGNED)}
         return Nominations(live, _without(self.proposed, pod_uid), self.highest_generation)
 
+    def unassign(self, pod_uid: str) -> Nominations:
+        """The pod is not assumed any more and is nominated as before: the nomination holds again."""
+        item = self.live.get(pod_uid)
+        if item is None or item.phase is not Phase.ASSIGNED:
+            return self
+        live = {**self.live, pod_uid: replace(item, phase=Phase.CONFIRMED)}
+        return Nominations(live, self.proposed, self.highest_generation)
+
     def drop_proposal(self, pod_uid: str) -> tuple[Nominations, ClaimNomination | None]:
         """Drop the pod's proposal; return the record and what was dropped."""
         item = self.proposed.get(pod_uid)

@@ -136,8 +136,13 @@ class Scheduler:
             # F8: the hold moves to "assigned"; Reserve's in-flight allocation takes its place.
             self._hook.removed(nomination, hooks.ASSUMED)
             await self._hook.delivered()
-        with cycle.timing.extension_point("Reserve"):
-            status = await self._binder.reserve(cycle, node)
+        try:
+            with cycle.timing.extension_point("Reserve"):
+                status = await self._binder.reserve(cycle, node)
+        except PluginError as reason:
+            _log.warning("pod %s/%s: %s", queued.pod.metadata.namespace, queued.pod.metadata.name, reason)
+            self._binder.undo(Binding(queued, cycle, node, begun, nomination), reason)
+            return
         if status is None:
             self._histories.forget(queued.uid)
             self._binder.begin(Binding(queued, cycle, node, begun, nomination))

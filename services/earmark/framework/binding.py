@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from earmark.framework import events, hooks, metrics, wire
 from earmark.framework.core import Core
@@ -14,7 +14,7 @@ from earmark.framework.failure import Failure, FailureHandler
 from earmark.framework.fit import Diagnosis, fit_error
 from earmark.framework.hooks import NominationHook
 from earmark.framework.nominator import NominatedPod
-from earmark.framework.pod_status import CLEAR
+from earmark.framework.pod_status import CLEAR, KEEP
 from earmark.framework.queue.entry import QueuedPod
 from earmark.framework.remote import PluginError, RemoteCycle
 from earmark.framework.status import SUCCESS, Status, error
@@ -41,6 +41,8 @@ class Binding:
     # PreBind is running and may be given up; False once the pod is being bound.
     cancellable: bool = True
     preempted_by: str = ""
+    # A call to a plugin broke: nothing speaks against the node, and what is held there may still be of use.
+    broken: bool = False
     pre_bind: asyncio.Task[Status | None] | None = None
 
 
@@ -61,7 +63,12 @@ class Binder:
     # --- Reserve -----------------------------------------------------------------------------------------------------
 
     async def reserve(self, cycle: Cycle, node: str) -> Status | None:
-        """Run Reserve of all plugins; on failure everything is unreserved again (upstream A11.3)."""
+        """Run Reserve of all plugins; where one says no everything is unreserved again (upstream A11.3).
+
+        Raises:
+            PluginError: if a plugin cannot be asked. Nothing is unreserved then: that waits until the plugin is there
+                again, and the session with it is opened by the loop that this runs in. See `undo`.
+        """
         for remote in cycle.remotes:
             if remote.skipped or not remote.plugin.has(scheduler_plugin_pb2.EXTENSION_POINT_RESERVE):
                 continue
@@ -69,12 +76,8 @@ class Binder:
                 session=remote.session, cycle_id=remote.cycle_id, node_name=node
             )
             remote.reserved = True
-            try:
-                with cycle.timing.plugin(remote.plugin.name, "Reserve"):
-                    answer = await remote.plugin.call(remote.plugin.stub.Reserve, request)
-            except PluginError as failure:
-                await self.unreserve(cycle, node, preempted=False)
-                return error(str(failure)).by(remote.plugin.name)
+            with cycle.timing.plugin(remote.plugin.name, "Reserve"):
+                answer = await remote.plugin.call(remote.plugin.stub.Reserve, request)
             remote.reservation = answer.reservation
             status = wire.to_status(answer.status, remote.plugin.name)
             if not status.success:
@@ -99,6 +102,10 @@ class Binder:
             preempted=preempted,
         )
         while True:
+            while plugin.refresh:
+                # First it has to hear what is nominated: it must not give away what this pod gives back.
+                self._core.notify()
+                await self._core.env.clock.sleep(self._core.settings.reconnect_seconds)
             if plugin.session is not None:
                 # A new session of a restarted plugin takes it as well: it needs no cycle.
                 request.session.CopyFrom(plugin.session)
@@ -121,6 +128,14 @@ class Binder:
         self._bindings[uid] = binding
         self._core.queue.binding(binding.queued)
         self._core.spawn(self._run(binding), f"binding {binding.queued.pod.metadata.name}")
+
+    def undo(self, binding: Binding, failure: PluginError) -> None:
+        """Give back in the background what a broken Reserve may have taken; then the pod is queued again."""
+        binding.cancellable, binding.broken = False, True
+        self._bindings[binding.queued.uid] = binding
+        self._core.queue.binding(binding.queued)
+        status = error(str(failure)).by(failure.plugin)
+        self._core.spawn(self._failed(binding, status), f"undoing {binding.queued.pod.metadata.name}")
 
     def preempt(self, uid: str, by: str) -> bool:
         """Take a pod out of PreBind; False if it has none, or is being bound already (upstream A13.4)."""
@@ -198,6 +213,7 @@ class Binder:
                 timeout = self._core.settings.pre_bind_timeout_seconds
                 answer = await remote.plugin.call(remote.plugin.stub.PreBind, request, timeout)
         except PluginError as failure:
+            binding.broken = True
             return error(str(failure)).by(remote.plugin.name)
         status = wire.to_status(answer.status, remote.plugin.name)
         return None if status.success else status
@@ -258,21 +274,39 @@ class Binder:
     async def _failed(self, binding: Binding, status: Status) -> None:
         """Undo, tell the queue that there is room, and put the pod back (upstream A13.6)."""
         core, queued = self._core, binding.queued
+        keeps = binding.broken and not binding.preempted_by and self._nominate_again(binding)
         await self.unreserve(binding.cycle, binding.node, preempted=bool(binding.preempted_by))
         assumed = core.cache.pod(queued.uid)
         core.cache.forget(queued.uid)
-        if binding.nomination is not None:
+        if binding.nomination is not None and not keeps:
             self._hook.removed(binding.nomination, hooks.CLEARED)
         freed = ClusterEvent(events.ASSIGNED_POD_DELETE, old=assumed)
         if not status.rejected:
             core.move(freed)
         failure = rejection_of(binding.cycle, binding.node, status)
+        if keeps:
+            failure = replace(failure, nominating=KEEP)
         await self._failures.handle_binding(queued, binding.cycle, failure)
         self._bindings.pop(queued.uid, None)
         if status.rejected:
             # The pod itself is not moved by its own room (upstream A13.6).
             core.queue.move(freed, core.now(), lambda pod: pod.metadata.uid != queued.uid)
         core.notify()
+
+    def _nominate_again(self, binding: Binding) -> bool:
+        """Put back the nomination that the pod was assumed with; return whether there is one.
+
+        A plugin that is restarted while it reserves or writes has not refused anything. With its nomination the pod
+        would lose what was freed for it, to whoever is tried next. At once, so that the handshake carries it (F44).
+        """
+        nomination = binding.nomination
+        if nomination is None or self._core.current(binding.queued.pod) is None:
+            return False
+        self._core.nominator.nominate(nomination)
+        for remote in binding.cycle.remotes:
+            if remote.plugin.extends_nominations:
+                remote.plugin.doubtful = remote.plugin.refresh = True
+        return True
 
 
 def rejection_of(cycle: Cycle, node: str, status: Status) -> Failure:
