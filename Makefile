@@ -9,7 +9,7 @@ SERVICES := apiserver claimcontroller nodes dynamicresources preemption framewor
 BENCHES := $(patsubst tests/bench/bench_%.py,%,$(wildcard tests/bench/bench_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format demo run $(addprefix run-,$(SERVICES)) simulate protos clean
+.PHONY: help setup test check format demo run $(addprefix run-,$(SERVICES)) simulate kep mutants protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /\1\t/' | \
@@ -29,7 +29,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 test: setup ## Run the tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: setup ## Formatter, linter, types, layers, protos, drift of generated code
 	$(BIN)/ruff format --check services clients tests
@@ -56,6 +56,12 @@ $(addprefix run-,$(SERVICES)): run-%: setup
 
 simulate: setup ## Play the scenario files given by FILES=...
 	@$(BIN)/earmark simulate $(FILES)
+
+kep: setup ## Print which test proves which sentence of the KEP; writes docs/kep-coverage.md
+	@$(BIN)/python tests/kep/coverage.py $(ARGS)
+
+mutants: setup ## Break the core on purpose, in many ways: which test catches which
+	@$(BIN)/python tests/mutants/run.py $(ARGS)
 
 bench-%: setup
 	$(BIN)/python tests/bench/bench_$(subst -,_,$*).py $(ARGS)
