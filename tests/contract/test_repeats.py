@@ -29,9 +29,6 @@ from support.contract_rpcs import RPCS
 from support.contract_stack import Stack
 from support.contract_state import plugin_state
 
-# In one process, so that the last test sees what the others have sent.
-pytestmark = pytest.mark.xdist_group("contract-repeats")
-
 # Calls that make something new each time; what they made is ended by calls that are idempotent.
 MAKE_SOMETHING = {
     # A session; the scheduler's ends the one before it, see test_a_repeated_handshake_takes_over_the_same_nominations.
@@ -46,6 +43,7 @@ MAKE_SOMETHING = {
     "PreemptionService/DryRun",
 }
 STREAMS = {"SchedulerPluginService/WatchWakeUps", "SettlementService/WatchSettlements"}
+# Filled by the tests, read by the last one: `make test` distributes whole files.
 _sent_twice: dict[str, None] = {}
 
 
