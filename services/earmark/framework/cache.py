@@ -58,7 +58,6 @@ class Snapshot:
         copy.order = list(self.order)
         copy.pods_version, copy.nodes_version = self.pods_version, self.nodes_version
         copy._shapes = dict(self._shapes)
-        copy._numbers = dict(self._numbers)
         return copy
 
 

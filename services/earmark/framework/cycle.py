@@ -26,7 +26,7 @@ class AttemptError(Exception):
 
 @dataclass(slots=True)
 class Cycle:
-    """What belongs to one cycle. `nominated_node` is tried first; `pod_json` is of a pod that is not in the API."""
+    """What belongs to one cycle. `nominated_node` is tried first; `manifest`: of a pod that is not in the API."""
 
     id: str
     pod: PodInfo
@@ -237,6 +237,8 @@ class CycleRunner:
                 status = wire.to_status(answer.status, remote.plugin.name)
                 if not status.success:
                     raise AttemptError(f"running Score plugin {remote.plugin.name}: {status.message}")
+                if len(answer.scores) != len(names):
+                    raise remote.plugin.malformed("Score", f"{len(answer.scores)} scores for {len(names)} nodes")
                 for name, score in zip(names, answer.scores, strict=True):
                     totals[name] += score * remote.plugin.description.score_weight
         return scoring.best(totals)

@@ -30,7 +30,6 @@ UNSCHEDULABLE_TIMEOUT: Final = "UnschedulableTimeout"
 FORCE_ACTIVATE: Final = "ForceActivate"
 ATTEMPT_FAILED: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
-PREEMPTION_DONE: Final = "PreemptionDone"
 
 WILDCARDS: Final = (UNSCHEDULABLE_TIMEOUT, FORCE_ACTIVATE)
 

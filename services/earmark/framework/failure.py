@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+import msgspec
+
 from earmark.framework import metrics, pod_status, wire
 from earmark.framework.core import Core
 from earmark.framework.cycle import Cycle, CycleRunner
@@ -160,6 +162,5 @@ class FailureHandler:
 
 def _with_nomination(pod: objects.Pod, nomination: NominatedPod) -> objects.Pod:
     """The pod with what was just written to it, which the watch may not have delivered yet."""
-    values = {name: getattr(pod.status, name) for name in pod.status.__struct_fields__}
-    values["nominated_node_name"] = nomination.node
-    return objects.Pod(metadata=pod.metadata, spec=pod.spec, status=objects.PodStatus(**values))
+    status = msgspec.structs.replace(pod.status, nominated_node_name=nomination.node)
+    return msgspec.structs.replace(pod, status=status)

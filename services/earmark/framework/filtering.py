@@ -41,8 +41,6 @@ class PreFiltered:
     # The only nodes that can fit, and the plugins that narrowed to them; None: all.
     nodes: frozenset[str] | None = None
     narrowed_by: tuple[str, ...] = ()
-    # Plugins that rejected, in order.
-    rejected_by: tuple[str, ...] = ()
 
 
 def pre_filter(plugins: Sequence[FilterPlugin], pod: PodInfo) -> PreFiltered:
@@ -59,14 +57,13 @@ def pre_filter(plugins: Sequence[FilterPlugin], pod: PodInfo) -> PreFiltered:
         if not status.success:
             rejection = rejection or status
             if status.code is not Code.UNSCHEDULABLE:
-                return PreFiltered((), status, rejected_by=(status.plugin,))
+                return PreFiltered((), status)
             continue
         active.append((plugin, result.state))
         if result.nodes is not None:
             nodes = result.nodes if nodes is None else nodes & result.nodes
             narrowed.append(plugin.name)
-    rejected_by = (rejection.plugin,) if rejection else ()
-    return PreFiltered(tuple(active), rejection, nodes, tuple(narrowed), rejected_by)
+    return PreFiltered(tuple(active), rejection, nodes, tuple(narrowed))
 
 
 def narrowed_text(plugins: Sequence[str], *, nothing_left: bool) -> str:

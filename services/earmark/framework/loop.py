@@ -119,6 +119,8 @@ class SchedulingLoop:
                         session=plugin.session, pods=[wire.pod_input(queued.pod) for queued in asked]
                     )
                     answer = await plugin.call(plugin.stub.PreEnqueue, request)
+                    if len(answer.statuses) != len(asked):
+                        raise plugin.malformed("PreEnqueue", f"{len(answer.statuses)} statuses for {len(asked)} pods")
                     for queued, message in zip(asked, answer.statuses, strict=True):
                         status = wire.to_status(message, plugin.name)
                         if not status.success:

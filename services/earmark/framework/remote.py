@@ -79,6 +79,10 @@ class RemotePlugin:
         """Whether it has NominationExtensions."""
         return self.has(scheduler_plugin_pb2.EXTENSION_POINT_NOMINATION)
 
+    def malformed(self, method: str, text: str) -> PluginError:
+        """Return the error for an answer that breaks the contract."""
+        return PluginError(self.name, method, grpc.StatusCode.INTERNAL, text)
+
     async def call(self, method: Callable[..., Awaitable[R]], request: Any, timeout: float | None = None) -> R:
         """Call a method of a stub.
 
@@ -144,12 +148,12 @@ class RemotePlugin:
             nodes, uids, messages = _tables(chunk)
             verdicts = await (self._forks if forks else self._nodes)(cycle, nodes, uids, messages)
             if len(verdicts.verdicts) != len(chunk):
-                text = f"{len(verdicts.verdicts)} verdicts for {len(chunk)} queries"
-                raise PluginError(self.name, "Filter", grpc.StatusCode.INTERNAL, text)
+                raise self.malformed("Filter", f"{len(verdicts.verdicts)} verdicts for {len(chunk)} queries")
             statuses = [_rejection(wire.to_status(status, self.name)) for status in verdicts.statuses]
-            for number, index in enumerate(verdicts.verdicts):
-                first = verdicts.with_nominated[number] if verdicts.with_nominated else False
-                answers.append((statuses[index], first))
+            firsts = list(verdicts.with_nominated) or [False] * len(chunk)
+            if len(firsts) != len(chunk) or max(verdicts.verdicts) >= len(statuses):
+                raise self.malformed("Filter", "verdicts that point past their tables")
+            answers += [(statuses[index], first) for index, first in zip(verdicts.verdicts, firsts, strict=True)]
         return answers
 
     async def _nodes(

@@ -33,9 +33,14 @@ def pod_input(pod: objects.Pod) -> common_pb2.PodInput:
 
 
 def to_status(message: common_pb2.Status, plugin: str = "") -> Status:
-    """Return a status from its message; an absent or empty one is a success (upstream A1.1)."""
+    """Return a status from its message; an absent or empty one is a success (upstream A1.1).
+
+    A code that this side does not know is an error: whatever it means, it is no success.
+    """
     if message.code == common_pb2.STATUS_CODE_UNSPECIFIED:
         return Status(Code.SUCCESS)
+    if message.code not in common_pb2.StatusCode.values():
+        return Status(Code.ERROR, (f"status code {message.code} is not known",), message.plugin or plugin)
     return Status(Code(message.code), tuple(message.reasons), message.plugin or plugin)
 
 
