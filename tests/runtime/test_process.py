@@ -74,3 +74,36 @@ async def test_bad_settings_end_with_2_and_one_line(tmp_path: Path, variable: st
     assert process.returncode == 2
     assert err.decode().startswith(line)
     assert err.decode().count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("kubeconfig", "reason"),
+    [
+        (None, "not found"),
+        ("clusters: 7\n", "malformed"),
+        (
+            "clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: bm8=}}]\n"
+            "contexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n",
+            "certificates cannot be used",
+        ),
+    ],
+    ids=["missing", "malformed", "bad certificate"],
+)
+async def test_a_kubeconfig_that_cannot_be_used_ends_with_2_and_one_line(
+    tmp_path: Path, kubeconfig: str | None, reason: str
+) -> None:
+    path = tmp_path / "kubeconfig"
+    if kubeconfig is not None:
+        path.write_text(kubeconfig)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "earmark.nodes",
+        env={**os.environ, "EARMARK_RUNTIME_STATE_DIR": str(tmp_path), "EARMARK_RUNTIME_KUBECONFIG": str(path)},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, err = await process.communicate()
+    assert process.returncode == 2
+    assert err.decode().startswith("earmark.nodes: [runtime] kubeconfig: ")
+    assert reason in err.decode()
+    assert err.decode().count("\n") == 1

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from earmark.kube.api import KubeApi
+from earmark.kube.api import ApiUnavailable, KubeApi
 from earmark.runtime import export, logs, metrics
 from earmark.runtime.clock import SystemClock
 from earmark.runtime.component import Component, Environment
@@ -43,10 +43,16 @@ ApiOpener = Callable[[RuntimeSettings], contextlib.AbstractAsyncContextManager[K
 
 @contextlib.asynccontextmanager
 async def api_over_https(runtime: RuntimeSettings) -> AsyncIterator[KubeApi]:
-    """Open the Kubernetes API that the kubeconfig names."""
+    """Open the Kubernetes API that the kubeconfig names. Raises SettingsError where that cannot be used."""
     from earmark.kube.http import HttpApi
+    from earmark.kube.kubeconfig import KubeconfigError
 
-    async with HttpApi.from_kubeconfig(runtime.kubeconfig_path) as api:
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            api = await stack.enter_async_context(HttpApi.from_kubeconfig(runtime.kubeconfig_path))
+        except (KubeconfigError, ApiUnavailable) as error:
+            # Nothing has been sent yet: unavailable means certificates that cannot be used.
+            raise SettingsError(f"[{RUNTIME}] kubeconfig: {error}") from error
         yield api
 
 
