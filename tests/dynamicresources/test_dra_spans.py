@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from earmark.dynamicresources.nominating import Removal
 from earmark.dynamicresources.settings import Settings
+from earmark.dynamicresources.settlementwatch import SettlementWatch
 from earmark.dynamicresources.settling import Metrics, SettlementTracker, summary
 from earmark.runtime import semconv
 from earmark.runtime.component import SpanIdentity
@@ -143,11 +144,26 @@ def test_a_window_is_told_in_one_sentence(window: Window) -> None:
 
 async def test_who_watches_gets_open_windows_and_changes(window: Window) -> None:
     window.cluster.nominate("p", "n1", ["v"])
-    queue = window.tracker.watch()
-    assert (await queue.get()).t1 is None
+    watch = window.tracker.watch()
+    assert (await watch.get()).t1 is None
     window.cluster.delete_pod("v")
-    assert (await queue.get()).t1 is not None
-    window.tracker.unwatch(queue)
+    assert (await watch.get()).t1 is not None
+    window.tracker.unwatch(watch)
     window.cluster.deallocate("v-claim")
-    with pytest.raises(asyncio.QueueEmpty):
-        queue.get_nowait()
+    assert len(watch) == 0
+
+
+async def test_a_slow_watcher_gets_the_newest_state_of_each_window(window: Window) -> None:
+    watch = window.tracker.watch()
+    window.play(Removal.BOUND)
+    assert (await watch.get()).outcome == "scheduled"
+    assert len(watch) == 0
+
+
+def test_what_waits_for_a_watcher_is_bounded(window: Window) -> None:
+    watch = SettlementWatch(2)
+    window.play(Removal.BOUND)
+    state = window.tracker.windows()[0]
+    for generation in range(1, 5):
+        watch.put(replace(state, generation=generation))
+    assert len(watch) == 2

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from earmark.dynamicresources.bindingconditions import Readiness, has_binding_conditions, readiness
 from earmark.dynamicresources.core import Core
 from earmark.dynamicresources.cycles import Cycle
-from earmark.dynamicresources.events import Events
 from earmark.dynamicresources.facts import PodRef
 from earmark.dynamicresources.happened import CleanUpFinished
 from earmark.dynamicresources.reserving import ReservationText, release_in_flight
@@ -24,6 +23,7 @@ from earmark.dynamicresources.writing import Done, Impossible, Write, next_bind_
 from earmark.kube.api import ApiError, ApiUnavailable, KubeApi, PatchType
 from earmark.kube.clock import Clock
 from earmark.kube.objects import ResourceClaim
+from earmark.kube.recorder import NORMAL, EventRecorder, pod_reference
 from earmark.kube.spawner import Spawner
 from earmark.runtime.component import Ids
 
@@ -60,6 +60,7 @@ class Binder:
         ids: Ids,
         tasks: Spawner,
         settings: Settings,
+        recorder: EventRecorder,
     ) -> None:
         """Write for `core` through `api`; `tasks` keeps the writes when a call is cancelled."""
         self._core = core
@@ -68,7 +69,7 @@ class Binder:
         self._ids = ids
         self._tasks = tasks
         self._settings = settings
-        self._events = Events(api, clock, ids)
+        self._recorder = recorder
         self._bindings: dict[str, _Binding] = {}
         self._cleaning: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
@@ -195,8 +196,7 @@ class Binder:
                 return status
             if not told:
                 told = True
-                note = f"waiting for binding conditions for device on node {node}"
-                await self._events.record(cycle.pod.ref, "BindingConditionsPending", "Scheduling", note)
+                await self._tell_of_waiting(cycle.pod.ref, node)
                 continue
             left = self._settings.binding_timeout_seconds - (self._clock.monotonic() - started)
             if left <= 0:
@@ -206,6 +206,15 @@ class Binder:
                     await self._changed.wait()
             except TimeoutError:
                 continue
+
+    async def _tell_of_waiting(self, pod: PodRef, node: str) -> None:
+        await self._recorder.record(
+            pod_reference(pod.namespace, pod.name, pod.uid),
+            type_=NORMAL,
+            reason="BindingConditionsPending",
+            action="Scheduling",
+            note=f"waiting for binding conditions for device on node {node}",
+        )
 
     def _conditions(self, cycle: Cycle) -> Status | None:
         """Return what the binding conditions say of the pod's claims, in order; None while they are waited for."""

@@ -11,7 +11,6 @@ import grpc
 from earmark.dynamicresources.binding import Binder
 from earmark.dynamicresources.caches import Caches
 from earmark.dynamicresources.core import Core
-from earmark.dynamicresources.events import Events
 from earmark.dynamicresources.ledger import Ledger
 from earmark.dynamicresources.postfilter import PostFilter
 from earmark.dynamicresources.service import (
@@ -27,10 +26,13 @@ from earmark.dynamicresources.solving import Solver, allocator_features
 from earmark.dynamicresources.state import World
 from earmark.kube import objects
 from earmark.kube.api import ApiError, ApiUnavailable
+from earmark.kube.recorder import EventRecorder
 from earmark.runtime.component import Environment, Server
 from earmark.v1.nomination_extensions_pb2_grpc import add_NominationExtensionsServiceServicer_to_server
 from earmark.v1.scheduler_plugin_pb2_grpc import add_SchedulerPluginServiceServicer_to_server
 from earmark.v1.settlement_pb2_grpc import add_SettlementServiceServicer_to_server
+
+_REPORTING_CONTROLLER = "earmark-dynamicresources"
 
 _log = logging.getLogger(__name__)
 
@@ -48,12 +50,13 @@ class DynamicResources:
         world = World(ledger=Ledger(consumable_capacity=settings.gate("DRAConsumableCapacity")))
         # The one state of the process; simulations and checks may look at it.
         self.core = Core(world, settings, solver, env.ids.uuid)
+        recorder = EventRecorder(env.api, env.clock, controller=_REPORTING_CONTROLLER)
         self._tracker = SettlementTracker(
             settings,
             env.clock,
             env.telemetry,
             Metrics(env.metrics),
-            Events(env.api, env.clock, env.ids),
+            recorder,
             env.tasks,
         )
         self.core.listen(self._tracker.happened)
@@ -62,7 +65,7 @@ class DynamicResources:
             settings=settings,
             core=self.core,
             caches=self._caches,
-            binder=Binder(self.core, env.api, env.clock, env.ids, env.tasks, settings),
+            binder=Binder(self.core, env.api, env.clock, env.ids, env.tasks, settings, recorder),
             post_filter=PostFilter(env.api, env.ids, settings),
             sessions=Sessions(env.ids.uuid, env.clock.monotonic, settings.sandbox_timeout_seconds),
             clock=env.clock,

@@ -601,10 +601,10 @@ class SettlementServicer(settlement_pb2_grpc.SettlementServiceServicer):
     async def WatchSettlements(
         self, request: settlement_pb2.WatchSettlementsRequest, context: Context
     ) -> AsyncIterator[settlement_pb2.WatchSettlementsResponse]:
-        queue = self._tracker.watch()
+        watch = self._tracker.watch()
         try:
             while True:
-                window = await queue.get()
+                window = await watch.get()
                 yield settlement_pb2.WatchSettlementsResponse(settlement=convert.settlement_message(window))
         finally:
-            self._tracker.unwatch(queue)
+            self._tracker.unwatch(watch)

@@ -6,7 +6,6 @@ changes is settlement.py's.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
@@ -15,12 +14,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from earmark.dynamicresources.events import Events
 from earmark.dynamicresources.happened import Happened, NominationEnded, NominationRecorded
 from earmark.dynamicresources.settings import Settings
 from earmark.dynamicresources.settlement import Window, WindowChange, Windows
+from earmark.dynamicresources.settlementwatch import SettlementWatch
 from earmark.dynamicresources.state import World
 from earmark.kube.clock import Clock
+from earmark.kube.recorder import NORMAL, EventRecorder, pod_reference
 from earmark.kube.spawner import Spawner
 from earmark.runtime import semconv
 from earmark.runtime.component import AttributeValue, SpanIdentity, Telemetry
@@ -102,34 +102,35 @@ class SettlementTracker:
         clock: Clock,
         telemetry: Telemetry,
         metrics: Metrics,
-        events: Events,
+        recorder: EventRecorder,
         tasks: Spawner,
     ) -> None:
+        """Keep the windows that the settings say; `tasks` writes Events in the background."""
         self._settings = settings
         self._clock = clock
         self._telemetry = telemetry
         self._metrics = metrics
-        self._events = events
+        self._recorder = recorder
         self._tasks = tasks
         self._windows = Windows(settings.settlements_kept)
-        self._watchers: dict[asyncio.Queue[Window], None] = {}
+        self._watches: dict[SettlementWatch, None] = {}
 
     def windows(self) -> tuple[Window, ...]:
         """Return the windows, oldest first."""
         return self._windows.all()
 
-    def watch(self) -> asyncio.Queue[Window]:
-        """Return a queue that gets every window that is open, and each change from now on."""
-        queue: asyncio.Queue[Window] = asyncio.Queue()
+    def watch(self) -> SettlementWatch:
+        """Return a watch that gets every window that is open, and changes from now on."""
+        watch = SettlementWatch(self._settings.settlements_kept)
         for window in self._windows.all():
             if window.ended is None:
-                queue.put_nowait(window)
-        self._watchers[queue] = None
-        return queue
+                watch.put(window)
+        self._watches[watch] = None
+        return watch
 
-    def unwatch(self, queue: asyncio.Queue[Window]) -> None:
+    def unwatch(self, watch: SettlementWatch) -> None:
         """End a watch."""
-        self._watchers.pop(queue, None)
+        self._watches.pop(watch, None)
 
     def happened(self, world: World, events: tuple[Happened, ...]) -> None:
         """Take in what happened to the scheduler's state."""
@@ -140,8 +141,8 @@ class SettlementTracker:
             pods = _present(world, event)
             for change in self._windows.apply(event, pods, now):
                 self._show(change, restored=isinstance(event, NominationRecorded) and event.restored)
-                for queue in self._watchers:
-                    queue.put_nowait(change.after)
+                for watch in self._watches:
+                    watch.put(change.after)
         self.count(world)
 
     def count(self, world: World) -> None:
@@ -201,10 +202,15 @@ class SettlementTracker:
             error=error,
         )
         if self._settings.settlement_events:
-            self._tasks.spawn(
-                self._events.record(window.preemptor, "PreemptionSettled", "Settling", summary(window)),
-                f"event settled {window.preemptor.name}",
+            pod = window.preemptor
+            writing = self._recorder.record(
+                pod_reference(pod.namespace, pod.name, pod.uid),
+                type_=NORMAL,
+                reason="PreemptionSettled",
+                action="Settling",
+                note=summary(window),
             )
+            self._tasks.spawn(writing, f"event settled {pod.name}")
 
     def _emit(
         self,

@@ -58,7 +58,8 @@ class SettlementServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchSettlements(self, request, context):
-        """WatchSettlements sends every window that is open, then each change.
+        """WatchSettlements sends every window that is open, then each that changes. A watcher that is slow gets the newest
+        state of a window and may miss states in between.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

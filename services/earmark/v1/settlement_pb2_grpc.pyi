@@ -35,7 +35,9 @@ class SettlementServiceStub:
     def __new__(cls, channel: _aio.Channel) -> SettlementServiceAsyncStub: ...
     ListSettlements: _grpc.UnaryUnaryMultiCallable[_settlement_pb2.ListSettlementsRequest, _settlement_pb2.ListSettlementsResponse]
     WatchSettlements: _grpc.UnaryStreamMultiCallable[_settlement_pb2.WatchSettlementsRequest, _settlement_pb2.WatchSettlementsResponse]
-    """WatchSettlements sends every window that is open, then each change."""
+    """WatchSettlements sends every window that is open, then each that changes. A watcher that is slow gets the newest
+    state of a window and may miss states in between.
+    """
 
 @_typing.type_check_only
 class SettlementServiceAsyncStub(SettlementServiceStub):
@@ -44,7 +46,9 @@ class SettlementServiceAsyncStub(SettlementServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListSettlements: _aio.UnaryUnaryMultiCallable[_settlement_pb2.ListSettlementsRequest, _settlement_pb2.ListSettlementsResponse]  # type: ignore[assignment]
     WatchSettlements: _aio.UnaryStreamMultiCallable[_settlement_pb2.WatchSettlementsRequest, _settlement_pb2.WatchSettlementsResponse]  # type: ignore[assignment]
-    """WatchSettlements sends every window that is open, then each change."""
+    """WatchSettlements sends every window that is open, then each that changes. A watcher that is slow gets the newest
+    state of a window and may miss states in between.
+    """
 
 class SettlementServiceServicer(metaclass=_abc_1.ABCMeta):
     """SettlementService shows the settling windows: from t0 (victims deleted) to t4 (preemptor scheduled)."""
@@ -62,6 +66,8 @@ class SettlementServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _settlement_pb2.WatchSettlementsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_settlement_pb2.WatchSettlementsResponse], _abc.AsyncIterator[_settlement_pb2.WatchSettlementsResponse]]:
-        """WatchSettlements sends every window that is open, then each change."""
+        """WatchSettlements sends every window that is open, then each that changes. A watcher that is slow gets the newest
+        state of a window and may miss states in between.
+        """
 
 def add_SettlementServiceServicer_to_server(servicer: SettlementServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
