@@ -98,6 +98,13 @@ class Preempting:
 
     # --- executing ---------------------------------------------------------------------------------------------------
 
+    def resume(self, nomination: NominatedPod) -> None:
+        """Go on with an execution that an earlier process had begun; the pod waits at the gate meanwhile."""
+        core = self._core
+        core.gate.begin(nomination.uid, nomination.generation)
+        core.queue.gate(nomination.uid, core.now())
+        core.spawn(self.execute(nomination), f"execute {nomination.name} {nomination.generation}")
+
     async def execute(self, nomination: NominatedPod) -> None:
         """Make a confirmed nomination happen, and see to what becomes of it. Runs in the background (B9)."""
         core = self._core

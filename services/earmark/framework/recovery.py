@@ -1,7 +1,8 @@
 """What a scheduler does before its first attempt: its epoch, the nominator from the API, reconciliation (design 3).
 
-Only a nomination whose victims are all gone or terminating is taken up again. One with a victim that was never deleted
-is cleared, and the preemptor tries again.
+A nomination whose victims are all gone or terminating is taken up again. One of whose victims none was deleted is
+cleared, and the preemptor tries again. Where some were, the rest follows: another decision could choose other victims,
+and these would have gone for nothing.
 """
 
 from __future__ import annotations
@@ -96,23 +97,28 @@ class Recovery:
             core.generation = max(core.generation, nomination.generation)
 
     async def reconcile(self) -> None:
-        """Clear nominations with victims that were never deleted, and let their pods try again."""
+        """Clear nominations that nobody was deleted for, and let their pods try again; finish what was begun."""
         core = self._core
         for nomination in core.nominator.all():
             if nomination.generation == 0:
                 continue
             alive = untouched_victims(nomination, core.pods)
-            if alive:
-                names = ", ".join(f"{victim.namespace}/{victim.name}" for victim in alive)
-                _log.warning(
-                    "nomination %d of pod %s/%s: never deleted: %s",
-                    nomination.generation,
-                    nomination.namespace,
-                    nomination.name,
-                    names,
-                )
-                await self._preempting.give_up(nomination, alive)
-                core.queue.activate([nomination.uid], core.now())
+            if not alive:
+                continue
+            begun = len(alive) < len(nomination.victims)
+            _log.warning(
+                "nomination %d of pod %s/%s: %s: %s",
+                nomination.generation,
+                nomination.namespace,
+                nomination.name,
+                "still to be deleted" if begun else "never deleted",
+                ", ".join(f"{victim.namespace}/{victim.name}" for victim in alive),
+            )
+            if begun:
+                self._preempting.resume(nomination)
+                continue
+            await self._preempting.give_up(nomination, alive)
+            core.queue.activate([nomination.uid], core.now())
 
 
 def untouched_victims(nomination: NominatedPod, pods: Informer[objects.Pod]) -> list[Victim]:

@@ -185,7 +185,7 @@ class Executor:
             return Outcome.GONE
         if pod.metadata.deletion_timestamp is not None:
             return Outcome.ALREADY_TERMINATING
-        if await self._framework.preempt_pod(victim, order.preemptor):
+        if await self._retrying(order, lambda: self._framework.preempt_pod(victim, order.preemptor)):
             await self._tell(victim, order, in_memory=True)
             return Outcome.PREEMPTED_IN_MEMORY
         self._check_wanted(order)
@@ -251,7 +251,10 @@ class Executor:
             raise _Abandoned
 
     async def _retrying(self, order: Order, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Try while the API is away, busy, or says conflict, a bounded number of times."""
+        """Try while the API is away, busy, or says conflict, or the framework is away, a bounded number of times.
+
+        A framework that has died is the one that had asked: then the rest is abandoned, and left for its successor.
+        """
 
         async def unless_abandoned() -> T:
             self._check_wanted(order)
@@ -268,6 +271,8 @@ class Executor:
 
 
 def _worth_another_try(error: BaseException) -> bool:
+    if isinstance(error, PeerError):
+        return error.away
     return isinstance(error, ApiUnavailable) or (
         isinstance(error, ApiError) and (error.conflict or error.status in _BUSY)
     )

@@ -33,6 +33,11 @@ class PeerError(Exception):
         self.code = code
         self.details = details or text
 
+    @property
+    def away(self) -> bool:
+        """Whether the service was not there: the same call may succeed a little later."""
+        return self.code is grpc.StatusCode.UNAVAILABLE
+
 
 def _failure(peer: str, error: grpc.aio.AioRpcError) -> PeerError:
     return PeerError(f"{peer}: {error.code().name}: {error.details()}", error.code(), error.details() or "")

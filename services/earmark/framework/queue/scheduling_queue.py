@@ -239,6 +239,12 @@ class SchedulingQueue:
         if queued is not None and queued.place is Place.GATED and queued.gating_plugin == plugin:
             self._enter(queued, queued.target, queued.event, now)
 
+    def gate(self, uid: str, now: float) -> None:
+        """A plugin's gate for a pod has closed: a pod that is still on its way in stands at it."""
+        queued = self._entering.get(uid)
+        if queued is not None:
+            self._enter(queued, queued.target, queued.event, now)
+
     # --- time --------------------------------------------------------------------------------------------------------
 
     def flush(self, now: float) -> None:
