@@ -190,3 +190,18 @@ def test_a_registry_outside_an_event_loop_writes_at_once(path: Path) -> None:
     Cluster(store)
     assert store.durable_revision == 4
     os.close(store._lock)
+
+
+async def test_the_files_stay_small_however_often_objects_change(path: Path) -> None:
+    store = SqliteStore(path, synchronous="NORMAL")
+    store.load()
+    for revision in range(1, 20_001):
+        store.append(change(revision, f"l{revision % 20}", b"x" * 2000 if revision % 40 else None))
+        if revision % 10 == 0:
+            await store.durable(revision)
+    # 40 MB have been written; the log is worked in at 16 MiB, and the database holds 20 objects.
+    log = path.with_name(path.name + "-wal").stat().st_size
+    assert log < 20 * 2**20
+    assert path.stat().st_size < 2**20
+    await store.close()
+    assert not path.with_name(path.name + "-wal").exists()

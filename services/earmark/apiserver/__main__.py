@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import AsyncIterator
 
 from earmark.apiserver.component import build
@@ -11,9 +12,14 @@ from earmark.kube.api import KubeApi
 from earmark.runtime.main import no_api, run
 from earmark.runtime.process import RuntimeSettings
 
+# How long a thread waits for the one that runs. The default, 5 ms, would be most of a write's time: the thread that
+# commits to the store has to get its turn beside the event loop.
+SWITCH_SECONDS = 0.0005
+
 
 def main() -> None:
     """Run until SIGTERM."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     told: list[RuntimeSettings] = []
 
     @contextlib.asynccontextmanager

@@ -20,6 +20,10 @@ from earmark.apiserver.storage import Change, Record, StoreError
 
 SCHEMA_VERSION: Final = 1
 
+# How long the write-ahead log grows until it is worked into the database: 16 MiB. Each time costs a write some
+# milliseconds, so more seldom than SQLite would by itself.
+CHECKPOINT_PAGES: Final = 4000
+
 _CREATE = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE objects (
@@ -199,6 +203,8 @@ def _open(path: Path, synchronous: str) -> sqlite3.Connection:
         os.chmod(path, 0o600)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute(f"PRAGMA synchronous = {synchronous}")
+        database.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        database.execute(f"PRAGMA journal_size_limit = {CHECKPOINT_PAGES * 4096}")
         _migrate(database, path)
     except sqlite3.Error as error:
         raise StoreError(f"{path}: cannot be used as a store: {error}") from error
