@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import cast
 
@@ -12,20 +11,18 @@ from earmark.dynamicresources.binding import Binder
 from earmark.dynamicresources.caches import Caches
 from earmark.dynamicresources.core import Core
 from earmark.dynamicresources.ledger import Ledger
+from earmark.dynamicresources.nominationservice import NominationExtensionsServicer
+from earmark.dynamicresources.plugin import Plugin
 from earmark.dynamicresources.postfilter import PostFilter
-from earmark.dynamicresources.service import (
-    NominationExtensionsServicer,
-    Plugin,
-    SchedulerPluginServicer,
-    SettlementServicer,
-)
+from earmark.dynamicresources.service import SchedulerPluginServicer
 from earmark.dynamicresources.sessions import Sessions
 from earmark.dynamicresources.settings import Settings
+from earmark.dynamicresources.settlementservice import SettlementServicer
 from earmark.dynamicresources.settling import Metrics, SettlementTracker
 from earmark.dynamicresources.solving import Solver, allocator_features
 from earmark.dynamicresources.state import World
 from earmark.kube import objects
-from earmark.kube.api import ApiError, ApiUnavailable
+from earmark.kube.api import ApiError
 from earmark.kube.recorder import EventRecorder
 from earmark.runtime.component import Environment, Server
 from earmark.v1.nomination_extensions_pb2_grpc import add_NominationExtensionsServiceServicer_to_server
@@ -33,8 +30,6 @@ from earmark.v1.scheduler_plugin_pb2_grpc import add_SchedulerPluginServiceServi
 from earmark.v1.settlement_pb2_grpc import add_SettlementServiceServicer_to_server
 
 _REPORTING_CONTROLLER = "earmark-dynamicresources"
-
-_log = logging.getLogger(__name__)
 
 
 class DynamicResources:
@@ -77,9 +72,10 @@ class DynamicResources:
     async def _template(self, namespace: str, name: str) -> objects.ResourceClaimTemplate | None:
         try:
             return await self._env.api.get(objects.ResourceClaimTemplate, name, namespace)
-        except (ApiError, ApiUnavailable) as trouble:
-            _log.warning("ResourceClaimTemplate %s/%s: %s", namespace, name, trouble)
-            return None
+        except ApiError as refusal:
+            if refusal.not_found:
+                return None
+            raise
 
     def _deadline(self) -> Callable[[], bool]:
         seconds = self._settings.filter_timeout_seconds

@@ -45,6 +45,12 @@ def pod_ref(message: common_pb2.PodReference, field: str = "pod") -> PodRef:
     return PodRef(message.namespace, message.name, message.uid)
 
 
+def same_pod(given: PodRef, expected: PodRef, field: str) -> None:
+    """Check that a request is about the pod of its cycle. Raises InvalidField."""
+    if given.uid != expected.uid:
+        raise InvalidField(f"{field}.uid: {given.uid!r} is not the pod of the cycle, {expected.uid!r}")
+
+
 def name(text: str, field: str) -> str:
     """Return a name that must be there. Raises InvalidField for an empty one."""
     if not text:

@@ -7,7 +7,7 @@ allocated (upstream A11.1).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from earmark.dynamicresources.overlay import OverlayMap
@@ -46,6 +46,8 @@ class DeviceUse(NamedTuple):
         if not consumable or result.share_id is None:
             if self is _UNUSED and sign == 1:
                 return _HELD
+            if self is _HELD and sign == -1:
+                return _UNUSED
             return DeviceUse(self.exclusive + sign, self.shares, self.consumed, self.aggregated)
         shares = dict(self.shares)
         holders = shares.pop(result.share_id, 0) + sign
@@ -68,12 +70,18 @@ _HELD = DeviceUse(1)
 class PoolUse:
     """The devices of one pool that are held; immutable, compared by value."""
 
-    __slots__ = ("_key", "devices", "views")
+    __slots__ = ("_key", "before", "changed", "devices", "views")
 
-    def __init__(self, devices: dict[str, DeviceUse]) -> None:
+    def __init__(
+        self, devices: dict[str, DeviceUse], before: PoolUse | None = None, changed: Sequence[str] = ()
+    ) -> None:
+        """Make a record. before: one that differs only in the `changed` devices; what is derived from it is known."""
         self.devices = devices
+        # One step back is enough: what nothing has been derived from is of no use, and chains would keep everything.
+        self.before = before if before is not None and before.views is not None else None
+        self.changed = changed
         # Derived values that others compute from this record, e.g. bit masks over a slice's devices.
-        self.views: dict[Any, Any] = {}
+        self.views: dict[Any, Any] | None = None
         self._key: frozenset[Any] | None = None
 
     @property
@@ -166,34 +174,42 @@ class Ledger:
     def release_all(self, claim_uids: Iterable[str]) -> Ledger:
         """Return the ledger without all of these claims: as release one after another, with fewer copies."""
         claims = self._claims
-        held = []
+        held: dict[str, AllocationResult] = {}
         for uid in claim_uids:
             allocation = claims.get(uid)
             if allocation is not None:
-                held.append(allocation)
-                claims = claims.without(uid)
-        return self._moved(held, -1, claims) if held else self
+                held[uid] = allocation
+        return self._moved(held.values(), -1, claims.without_all(held)) if held else self
 
     def _moved(
         self, allocations: Iterable[AllocationResult], sign: int, claims: OverlayMap[str, AllocationResult]
     ) -> Ledger:
         changed: dict[PoolId, dict[str, DeviceUse]] = {}
-        for result in (result for allocation in allocations for result in allocation.devices.results):
-            if result.admin_access:
-                continue
-            pool = (result.driver, result.pool)
-            devices = changed.get(pool)
-            if devices is None:
-                record = self._pools.get(pool)
-                devices = changed[pool] = {} if record is None else record.devices.copy()
-            use = devices.get(result.device, _UNUSED).moved(result, sign, self._consumable)
-            if use.empty:
-                devices.pop(result.device, None)
-            else:
-                devices[result.device] = use
-        pools = self._pools
+        names: dict[PoolId, list[str]] = {}
+        pools, consumable = self._pools, self._consumable
+        for allocation in allocations:
+            for result in allocation.devices.results:
+                if result.admin_access:
+                    continue
+                pool = (result.driver, result.pool)
+                devices = changed.get(pool)
+                if devices is None:
+                    record = pools.get(pool)
+                    devices = changed[pool] = {} if record is None else record.devices.copy()
+                    names[pool] = []
+                name = result.device
+                names[pool].append(name)
+                use = devices.get(name, _UNUSED).moved(result, sign, consumable)
+                if use is _UNUSED or use.empty:
+                    devices.pop(name, None)
+                else:
+                    devices[name] = use
         for pool, devices in changed.items():
-            pools = pools.with_item(pool, PoolUse(devices)) if devices else pools.without(pool)
+            pools = (
+                pools.with_item(pool, PoolUse(devices, self._pools.get(pool), names[pool]))
+                if devices
+                else (pools.without(pool))
+            )
         return self._with(pools, claims)
 
     def _with(self, pools: OverlayMap[PoolId, PoolUse], claims: OverlayMap[str, AllocationResult]) -> Ledger:

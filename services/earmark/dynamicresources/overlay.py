@@ -5,7 +5,7 @@ It knows nothing of devices. The ledger and the inventory are made of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K")
@@ -35,9 +35,9 @@ class OverlayMap(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """Return the value, or None where there is none."""
-        value = self._tip.get(key)
+        value = self._tip.get(key) if self._tip else None
         if value is None:
-            value = self._middle.get(key)
+            value = self._middle.get(key) if self._middle else None
             if value is None:
                 return self._base.get(key)
         return None if value is _GONE else value
@@ -57,6 +57,19 @@ class OverlayMap(Generic[K, V]):
         if key not in self:
             return self
         return self._changed(key, _GONE, -1)
+
+    def without_all(self, keys: Iterable[K]) -> OverlayMap[K, V]:
+        """Return a map that lacks all of these keys, which must be different ones that it has."""
+        new = self
+        for key in keys:
+            if new is self:
+                new = self._changed(key, _GONE, -1)
+            else:
+                # Nobody else has seen this copy yet.
+                new._tip.pop(key, None)
+                new._tip[key] = _GONE
+                new._size -= 1
+        return new
 
     def _changed(self, key: K, value: V, growth: int) -> OverlayMap[K, V]:
         self._changes += 1

@@ -184,7 +184,7 @@ class Bounds:
             return False
         if all(mask == demands[0][0] for mask, _ in demands):
             return True
-        return _assignable(demands)
+        return assignable(demands)
 
     def _counters(self, options: list[list[tuple[Choice, int]]], cnt: State) -> bool:
         """The smallest amounts that the wishes can take must fit, wish by wish and each device once."""
@@ -282,7 +282,8 @@ def _cost(order: list[tuple[int, int]], devices: int, count: int) -> int:
     return cost
 
 
-def _assignable(demands: list[tuple[int, int]]) -> bool:
+def assignable(demands: list[tuple[int, int]]) -> bool:
+    """Whether devices can be given out: each demand is a mask and how many of it (bipartite matching)."""
     owner: dict[int, int] = {}
     assigned = 0
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from earmark.dynamicresources.allocator.pools import GatheredPool
-from earmark.dynamicresources.ledger import PoolUse
+from earmark.dynamicresources.ledger import DeviceUse, PoolUse
 from earmark.kube.objects import Device
 from earmark.kube.quantity import parse_quantity
 
@@ -61,23 +62,76 @@ def consumption(pool: GatheredPool, device: Device) -> tuple[Pairs, Pairs]:
     return result
 
 
+@dataclass(slots=True, eq=False)
+class Consumers:
+    """The devices of a pool that take from counters, wherever they can be used, and what there is.
+
+    by_name: what the devices of a name take. grouped: whether any of them has compatibility groups.
+    """
+
+    published: tuple[int, ...]
+    by_name: dict[str, list[tuple[Pairs, Pairs]]]
+    grouped: bool
+
+
+def consumers(pool: GatheredPool) -> Consumers:
+    """Return the consumers of a pool, found once."""
+    found: Consumers | None = pool.views.get("consumers")
+    if found is None:
+        published = tuple(
+            parse_quantity(value).nano for counters in pool.counter_sets.values() for value in counters.values()
+        )
+        by_name: dict[str, list[tuple[Pairs, Pairs]]] = {}
+        grouped = False
+        for view in (*pool.targets, *pool.others):
+            for device in view.devices:
+                if device.consumes_counters:
+                    taken, groups = consumption(pool, device)
+                    by_name.setdefault(device.name, []).append((taken, groups))
+                    grouped = grouped or any(mask != UNGROUPED for _, mask in groups)
+        found = pool.views["consumers"] = Consumers(published, by_name, grouped)
+    return found
+
+
 def left_in(pool: GatheredPool, use: PoolUse) -> Left:
     """Return what is left: the published values less what devices that are held take (upstream A11.1).
 
     Each device counts once, however many hold it, and wherever it can be used. The amounts may be negative.
     """
-    amounts = [parse_quantity(value).nano for counters in pool.counter_sets.values() for value in counters.values()]
+    known = consumers(pool)
+    amounts = list(known.published)
     states = [NOBODY] * len(pool.counter_sets)
-    if use.devices:
-        for view in (*pool.targets, *pool.others):
-            for device in view.devices:
-                if device.consumes_counters and device.name in use.devices:
-                    taken, groups = consumption(pool, device)
-                    for position, amount in taken:
-                        amounts[position] -= amount
+    # The order of devices matters for groups that contradict each other, so it is the pool's, not the ledger's.
+    for name in known.by_name if use.devices else ():
+        if name in use.devices:
+            for taken, groups in known.by_name[name]:
+                for position, amount in taken:
+                    amounts[position] -= amount
+                if known.grouped:
                     for slot, mask in groups:
                         states[slot] = _joined(states[slot], mask)
-    return Left(tuple(amounts), tuple(states), any(amount < 0 for amount in amounts))
+    return Left(tuple(amounts), tuple(states), min(amounts, default=0) < 0)
+
+
+def left_after(
+    pool: GatheredPool,
+    left: Left,
+    before: Mapping[str, DeviceUse],
+    now: Mapping[str, DeviceUse],
+    changed: Iterable[str],
+) -> Left | None:
+    """Return what is left when the `changed` devices of a record are held differently; None if groups need a recount."""
+    known = consumers(pool)
+    if known.grouped:
+        return None
+    amounts = list(left.amounts)
+    for name in dict.fromkeys(changed):
+        sign = (name in before) - (name in now)
+        if sign:
+            for taken, _ in known.by_name.get(name, ()):
+                for position, amount in taken:
+                    amounts[position] += sign * amount
+    return Left(tuple(amounts), left.groups, min(amounts, default=0) < 0)
 
 
 def _joined(state: int, mask: int) -> int:

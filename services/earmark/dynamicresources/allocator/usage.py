@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from earmark.dynamicresources.allocator.counting import Left, left_in
+from earmark.dynamicresources.allocator.counting import Left, left_after, left_in
 from earmark.dynamicresources.allocator.pools import GatheredPool
 from earmark.dynamicresources.lazy import lazy
 from earmark.dynamicresources.ledger import PoolUse
@@ -31,14 +31,52 @@ class PoolState:
 
 def pool_state(pool: GatheredPool, use: PoolUse) -> PoolState:
     """Return the pool's state under a record of use, computed once for the two."""
-    # The empty record is shared by all pools, so what is derived from it is kept with the pool.
-    views, key = (use.views, pool) if use.devices else (pool.views, "untouched")
-    found: PoolState | None = views.get(key)
+    if not use.devices:
+        # The empty record is shared by all pools, so what is derived from it is kept with the pool.
+        untouched: PoolState | None = pool.views.get("untouched")
+        if untouched is None:
+            untouched = pool.views["untouched"] = _read(pool, use)
+        return untouched
+    views = use.views
+    if views is None:
+        views = use.views = {}
+    found: PoolState | None = views.get(pool)
     if found is None:
-        if use.devices and len(views) >= _REVISIONS:
+        if len(views) >= _REVISIONS:
             views.clear()
-        found = views[key] = _read(pool, use)
+        found = views[pool] = _stepped(pool, use) or _read(pool, use)
+        use.before = None
     return found
+
+
+def _stepped(pool: GatheredPool, use: PoolUse) -> PoolState | None:
+    """Derive the state from that of the record before: a fork differs from it in a few devices."""
+    before = use.before
+    if before is None:
+        return None
+    old: PoolState | None = before.views.get(pool) if before.views else None
+    if old is None and not before.devices:
+        old = pool.views.get("untouched")
+    if old is None or old.shared:
+        return None
+    exclusive = old.exclusive
+    positions = pool.positions
+    devices = use.devices
+    for name in use.changed:
+        held = devices.get(name)
+        if held is not None and (held.shares or held.aggregated):
+            return None
+        position = positions.get(name)
+        if position is not None:
+            bit = 1 << position
+            exclusive = exclusive & ~bit if held is None else exclusive | bit
+    left = old.left
+    if left is None:
+        return PoolState(exclusive, (), None, exclusive)
+    stepped = left_after(pool, left, before.devices, devices, use.changed)
+    if stepped is None:
+        return None
+    return PoolState(exclusive, (), stepped, (exclusive, (), (stepped.amounts, stepped.groups)))
 
 
 def _read(pool: GatheredPool, use: PoolUse) -> PoolState:
