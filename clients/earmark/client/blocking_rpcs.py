@@ -719,5 +719,7 @@ class BlockingSettlementRpcs:
         *,
         timeout: float | None = None,
     ) -> Iterator[settlement_pb2.WatchSettlementsResponse]:
-        """WatchSettlements sends every window that is open, then each change."""
+        """WatchSettlements sends every window that is open, then each that changes. A watcher that is slow gets the
+        newest state of a window and may miss states in between.
+        """
         return self._portal.iterate(self._rpcs.watch_settlements(timeout=timeout))

@@ -921,7 +921,9 @@ class SettlementRpcs(Rpcs):
         *,
         timeout: float | None = None,
     ) -> AsyncIterator[settlement_pb2.WatchSettlementsResponse]:
-        """WatchSettlements sends every window that is open, then each change."""
+        """WatchSettlements sends every window that is open, then each that changes. A watcher that is slow gets the
+        newest state of a window and may miss states in between.
+        """
         fields: dict[str, Any] = {}
         request = new_request(settlement_pb2.WatchSettlementsRequest, fields)
         async for answer in self._caller.stream(
