@@ -125,6 +125,19 @@ def lazy(slot: int, initial: Run) -> Run:
     return run
 
 
+def read_local(slot: int) -> Run:
+    """As local, with the cost of reading it: what the bodies of folds do most."""
+
+    def run(frame: Frame) -> Any:
+        frame.cost += 1
+        if frame.cost > frame.limit:
+            frame.cost = frame.limit + 1
+            raise frame.exceeded()
+        return frame.locals[slot]
+
+    return run
+
+
 def _counted(resolve: Run) -> Run:
     def run(frame: Frame) -> Any:
         value = resolve(frame)

@@ -64,9 +64,9 @@ def check(root: Node, declarations: Declarations) -> Type:
     result = checker.check(root)
     if checker.faults:
         raise SourceError(checker.faults)
-    for node in walk(root):
-        if node.type is not None:
-            node.type = checker.known.resolve(node.type, free_to_dyn=True)
+    typed = [(node, node.type) for node in walk(root) if node.type is not None]
+    for (node, _), known in zip(typed, checker.known.resolve_all(one for _, one in typed), strict=True):
+        node.type = known
     return checker.known.resolve(result, free_to_dyn=True)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from earmark.cel.attributes import Attribute, Computed, Constant, lazy, local, variable
+from earmark.cel.attributes import Attribute, Computed, Constant, lazy, local, read_local, variable
 from earmark.cel.calls import call, equals, sequential_call
 from earmark.cel.checker import Declarations
 from earmark.cel.cost import LIST, MAP, STRUCT, call_cost
 from earmark.cel.declarations import Function
 from earmark.cel.errors import CompileError
-from earmark.cel.folds import fold
+from earmark.cel.folds import fold, mapping, quantifier
 from earmark.cel.frames import Frame, Run
 from earmark.cel.membership import membership
 from earmark.cel.regex import Pattern, compile_pattern
@@ -80,7 +80,8 @@ def _failed(failure: Failure) -> CompileError:
 class _Planner:
     def __init__(self, declarations: Declarations) -> None:
         self._functions = declarations.functions
-        self._scopes: list[dict[str, Run]] = []
+        # How a local is read: without and with the cost of it.
+        self._scopes: list[dict[str, tuple[Run, Run | None]]] = []
         self.slots = 0
 
     def plan(self, node: Node) -> Step:
@@ -116,7 +117,9 @@ class _Planner:
         if not node.name.startswith("."):
             for scope in reversed(self._scopes):
                 if node.name in scope:
-                    return _reading(Attribute(scope[node.name]))
+                    base, counted = scope[node.name]
+                    attribute = Attribute(base)
+                    return _reading(attribute) if counted is None else Step(counted, attribute=attribute)
         return _reading(Attribute(variable(node.name.removeprefix("."))))
 
     def _attribute(self, step: Step) -> Attribute:
@@ -243,17 +246,34 @@ class _Planner:
         iter_range = self.plan(node.iter_range).run
         accu, first = self._slot(), self._slot()
         second = self._slot() if node.iter_var2 else None
-        self._scopes.append({node.accu: lazy(accu, initial)})
-        variables = {node.iter_var: local(first)}
+        self._scopes.append({node.accu: (lazy(accu, initial), None)})
+        variables: dict[str, tuple[Run, Run | None]] = {node.iter_var: (local(first), read_local(first))}
         if second is not None:
-            variables[node.iter_var2] = local(second)
+            variables[node.iter_var2] = (local(second), read_local(second))
         self._scopes.append(variables)
-        condition = self.plan(node.condition).run
+        slots = (accu, first, second)
+        if _is_quantifier(node):
+            assert isinstance(node.step, Call)
+            predicate = self.plan(node.step.args[1]).run
+            self._scopes = self._scopes[:-2]
+            return Step(quantifier(iter_range, slots, predicate, ends_at=node.step.function == "_||_"))
+        condition = self.plan(node.condition)
+        if node.builds and isinstance(node.step, Call) and node.step.function == "_+_":
+            added = node.step.args[1]
+            assert isinstance(added, ListNode)
+            element = self.plan(added.elements[0])
+            self._scopes = self._scopes[:-2]
+            return Step(mapping(iter_range, slots, element.run, 2 if element.is_constant else 2 + LIST))
         step = self.plan(node.step).run
         self._scopes.pop()
         result = self.plan(node.result).run
         self._scopes.pop()
-        return Step(fold(iter_range, (accu, first, second), condition, step, result))
+        return Step(fold(iter_range, slots, None if condition.constant is True else condition.run, step, result))
+
+
+def _is_quantifier(node: Comprehension) -> bool:
+    """Whether this is the fold of all() or exists(): nothing else tests its accumulator this way."""
+    return isinstance(node.condition, Call) and node.condition.function == "@not_strictly_false"
 
 
 def _list_builder(_: Frame) -> Any:

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
 
 
-class Type(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Type:
     """A type. `kind` is bool, bytes, double, int, string, uint, null, dyn, error, duration, timestamp, list, map,
-    type, opaque, struct or param; `name` is the name at run time."""
+    type, opaque, struct or param; `name` is the name at run time; `open` says whether a type variable is in it.
+
+    Types nest as deep as expressions. What would have to be asked of every level again, the hash and `open`, is kept.
+    """
 
     kind: str
     name: str
     params: tuple[Type, ...] = ()
+    open: bool = field(init=False, repr=False)
+    _hash: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "open", self.kind == "param" or any(one.open for one in self.params))
+        object.__setattr__(self, "_hash", hash((self.kind, self.name, self.params)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Type) or self._hash != other._hash:
+            return False
+        return self.kind == other.kind and self.name == other.name and self.params == other.params
 
     def __str__(self) -> str:
         """The type as error messages write it."""
@@ -98,27 +120,47 @@ class Substitutions:
 
     def __init__(self) -> None:
         self._known: dict[Type, Type] = {}
+        # What was known of a variable before it changed, so that a failed attempt can be undone.
+        self._undo: list[tuple[Type, Type | None]] = []
 
     def assign(self, targets: list[Type], sources: list[Type]) -> bool:
         """Whether each type can be used as the other, with what follows for type variables."""
-        before = dict(self._known)
+        self._undo.clear()
         if self._all(targets, sources):
             return True
-        self._known = before
+        for variable, before in reversed(self._undo):
+            if before is None:
+                del self._known[variable]
+            else:
+                self._known[variable] = before
         return False
 
     def resolve(self, one: Type, free_to_dyn: bool = False) -> Type:
         """The type with its known variables replaced (and the unknown ones by dyn)."""
-        known = self._known.get(one)
-        if known is not None:
-            return self.resolve(known, free_to_dyn)
-        if one.kind == "param":
-            return DYN if free_to_dyn else one
-        if one.params:
-            return Type(one.kind, one.name, tuple(self.resolve(inner, free_to_dyn) for inner in one.params))
-        return one
+        return self._resolved(one, free_to_dyn, {})
+
+    def resolve_all(self, ones: Iterable[Type]) -> Iterator[Type]:
+        """The types without variables, one after the other: what they have in common is looked at once."""
+        seen: dict[Type, Type] = {}
+        return (self._resolved(one, True, seen) for one in ones)
+
+    def _resolved(self, one: Type, free_to_dyn: bool, seen: dict[Type, Type]) -> Type:
+        if not one.open:
+            return one
+        found = seen.get(one)
+        if found is None:
+            if one in self._known:
+                found = self._resolved(self._known[one], free_to_dyn, seen)
+            elif one.kind == "param":
+                found = DYN if free_to_dyn else one
+            else:
+                params = tuple([self._resolved(inner, free_to_dyn, seen) for inner in one.params])
+                found = Type(one.kind, one.name, params)
+            seen[one] = found
+        return found
 
     def define(self, variable: Type, value: Type) -> None:
+        self._undo.append((variable, self._known.get(variable)))
         self._known[variable] = value
 
     def _all(self, ones: list[Type] | tuple[Type, ...], others: list[Type] | tuple[Type, ...]) -> bool:
@@ -127,6 +169,8 @@ class Substitutions:
         )
 
     def _assignable(self, one: Type, other: Type) -> bool:
+        if one is other and not one.open:
+            return True
         if other.kind == "param":
             valid, known = self._substitute(one, other)
             if valid:
@@ -159,15 +203,17 @@ class Substitutions:
                 return False, True
             general = more_general(value, known)
             if self._free_of(variable, general):
-                self._known[variable] = general
+                self.define(variable, general)
             return True, True
         if self._free_of(variable, value):
-            self._known[variable] = value
+            self.define(variable, value)
             return True, False
         return False, False
 
     def _free_of(self, variable: Type, within: Type) -> bool:
         """Whether the variable does not occur in a type."""
+        if not within.open:
+            return True
         if variable == within:
             return False
         if within.kind == "param":
@@ -182,6 +228,8 @@ def more_general(one: Type, other: Type) -> Type:
 
 
 def _no_more_specific(one: Type, other: Type) -> bool:
+    if one is other:
+        return True
     if one.kind in ("dyn", "param"):
         return True
     if other.kind in ("dyn", "param") or one.kind != other.kind:
