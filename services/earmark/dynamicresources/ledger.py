@@ -162,7 +162,7 @@ class Ledger:
             if held is allocation or held == allocation:
                 return self
             return self.release(claim_uid).charge(claim_uid, allocation)
-        return self._moved((allocation,), 1, self._claims.with_item(claim_uid, allocation))
+        return self._moved((allocation,), 1, self._claims.with_new(claim_uid, allocation))
 
     def release(self, claim_uid: str) -> Ledger:
         """Return the ledger without the claim: the exact opposite of charge (E16). Unknown claims change nothing."""

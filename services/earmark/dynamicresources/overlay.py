@@ -52,6 +52,10 @@ class OverlayMap(Generic[K, V]):
         """Return a map that also has key -> value."""
         return self._changed(key, value, 0 if key in self else 1)
 
+    def with_new(self, key: K, value: V) -> OverlayMap[K, V]:
+        """Return a map that also has key -> value; the key must not be in it yet."""
+        return self._changed(key, value, 1)
+
     def without(self, key: K) -> OverlayMap[K, V]:
         """Return a map that lacks the key."""
         if key not in self:
@@ -80,8 +84,9 @@ class OverlayMap(Generic[K, V]):
             self._settle(1)
         new: OverlayMap[K, V] = OverlayMap.__new__(OverlayMap)
         tip = self._tip.copy()
-        # Taken out first, so that the order is that of the last change.
-        tip.pop(key, None)
+        if key in tip:
+            # Taken out first, so that the order is that of the last change.
+            del tip[key]
         tip[key] = value
         new._base, new._middle, new._tip, new._size = self._base, self._middle, tip, self._size + growth
         new._changes = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from earmark.dynamicresources.allocator import features as gates
 from earmark.dynamicresources.allocator.compile import compile_task
@@ -13,6 +14,7 @@ from earmark.dynamicresources.allocator.nodes import NodeFacts
 from earmark.dynamicresources.allocator.nodeview import NodeView, view_node
 from earmark.dynamicresources.allocator.only import kept, restrict
 from earmark.dynamicresources.allocator.orderfree import order_free_key
+from earmark.dynamicresources.allocator.quick import Quick
 from earmark.dynamicresources.allocator.requests import Claim
 from earmark.dynamicresources.allocator.selecting import Judge
 from earmark.dynamicresources.allocator.signature import ReadSet
@@ -28,27 +30,39 @@ Query = tuple[NodeFacts, Sequence[Ledger]]
 
 _Key = tuple[object, ...]
 _INVALID = "invalid resource pools were encountered"
+_UNREAD: Any = object()
 
 
 class Outcome:
     """The answer for one node: an error, "does not fit", or results that are made when they are asked for."""
 
-    __slots__ = ("_make", "error", "fits")
+    __slots__ = ("_answers", "_node", "_solution", "_view", "error", "fits")
 
     def __init__(
         self,
         error: AllocationError | None = None,
-        make: Callable[[Callable[[], str]], tuple[AllocationResult, ...]] | None = None,
+        answers: Answers | None = None,
+        view: NodeView | None = None,
+        node: str = "",
+        solution: Solution | None = None,
     ) -> None:
         self.error = error
-        self.fits = make is not None
-        self._make = make
+        self.fits = solution is not None
+        self._answers = answers
+        self._view = view
+        self._node = node
+        self._solution = solution
 
     def results(self, share_id: Callable[[], str]) -> tuple[AllocationResult, ...] | None:
         """Return one result per claim, None if they do not fit. Raises AllocationError."""
         if self.error is not None:
             raise self.error.again()
-        return None if self._make is None else self._make(share_id)
+        if self._solution is None or self._answers is None or self._view is None:
+            return None
+        return self._answers.decoded(self._view, self._node, self._solution, share_id)
+
+
+_DOES_NOT_FIT = Outcome()
 
 
 class Remembered:
@@ -81,6 +95,8 @@ class Answers:
         self._solutions = remembered.solutions
         self._fits = remembered.fits
         self._witnesses = remembered.witnesses
+        self._quick: dict[int, Quick | None] = {}
+        self._views: dict[str, tuple[NodeFacts, NodeView]] = {}
         alternatives = [
             alternative for claim in claims for request in claim.requests for alternative in request.alternatives
         ]
@@ -92,60 +108,80 @@ class Answers:
     def outcome(self, node: NodeFacts, ledgers: Sequence[Ledger], expired: Callable[[], bool]) -> Outcome:
         """Answer for a node."""
         try:
-            view = view_node(self._inventory, node, self._features, self._reads)
-            states = view.states(ledgers)
-            solution = self._solution(view, node, states, expired)
+            view = self._view(node)
+            solution = self._solution(view, node, view.states(ledgers), expired)
+            if solution is None:
+                return _DOES_NOT_FIT
+            many_terms = self._skeletons[view.signature].many_terms
+            if many_terms and _touches(solution, many_terms):
+                self.decoded(view, node.name, solution, str)
         except AllocationError as error:
             return Outcome(error)
-        if solution is None:
-            return Outcome()
-        found = solution
+        return Outcome(None, self, view, node.name, solution)
+
+    def decoded(
+        self, view: NodeView, node: str, solution: Solution, share_id: Callable[[], str]
+    ) -> tuple[AllocationResult, ...]:
+        """Return a solution as results. Raises AllocationError."""
         skeleton = self._skeletons[view.signature]
-
-        def make(share_id: Callable[[], str]) -> tuple[AllocationResult, ...]:
-            return decode(
-                self._claims, skeleton, view.numbering, node.name, found, self._features, self._variant, share_id
-            )
-
-        if skeleton.many_terms and _touches(solution, skeleton.many_terms):
-            try:
-                make(lambda: "")
-            except AllocationError as error:
-                return Outcome(error)
-        return Outcome(None, make)
+        return decode(self._claims, skeleton, view.numbering, node, solution, self._features, self._variant, share_id)
 
     def fits(self, node: NodeFacts, ledgers: Sequence[Ledger], expired: Callable[[], bool]) -> bool | AllocationError:
         """Answer yes or no for a node."""
         try:
-            view = view_node(self._inventory, node, self._features, self._reads)
+            view = self._view(node)
             states = view.states(ledgers)
-            key = _key(view, states)
-            known = self._fits.get(key)
-            if known is not None:
-                return known
-            free = order_free_key(view, states, self._reads) if self._order_free else None
-            if free is not None:
-                known = self._fits.get(free)
-                if known is not None:
-                    return known
-            skeleton = self._skeleton(view, node)
-            if skeleton.many_terms:
-                outcome = self.outcome(node, ledgers, expired)
-                return outcome.error or outcome.fits
-            witness = self._witnesses.get(view.signature)
-            if witness is not None and witness.holds(states):
-                answer = True
-            else:
-                solution = self._solution(view, node, states, expired)
-                answer = solution is not None
-                if solution is not None:
-                    self._witnesses[view.signature] = Witness(skeleton, solution)
+            signature = view.signature
+            quick: Quick | None = self._quick.get(signature, _UNREAD)
+            if quick is _UNREAD:
+                quick = self._quick[signature] = Quick.of(self._skeleton(view, node))
+            if quick is not None:
+                answer = quick.fits(states)
+                if answer is not None:
+                    if not answer and view.broken:
+                        return AllocationError(NODE, _INVALID)
+                    return answer
+            return self._searched(view, node, ledgers, states, expired)
         except AllocationError as error:
             return error
+
+    def _searched(self, view: NodeView, node: NodeFacts, ledgers: Sequence[Ledger], states: list[list[PoolState]],
+                  expired: Callable[[], bool]) -> bool | AllocationError:  # fmt: skip
+        """Answer yes or no where counting does not do. Raises AllocationError."""
+        key = _key(view, states)
+        known = self._fits.get(key)
+        if known is not None:
+            return known
+        free = order_free_key(view, states, self._reads) if self._order_free else None
+        if free is not None:
+            known = self._fits.get(free)
+            if known is not None:
+                return known
+        skeleton = self._skeleton(view, node)
+        if skeleton.many_terms:
+            outcome = self.outcome(node, ledgers, expired)
+            return outcome.error or outcome.fits
+        witness = self._witnesses.get(view.signature)
+        if witness is not None and witness.holds(states):
+            answer = True
+        else:
+            solution = self._solution(view, node, states, expired)
+            answer = solution is not None
+            if solution is not None:
+                self._witnesses[view.signature] = Witness(skeleton, solution)
         self._fits[key] = answer
         if free is not None and not skeleton.mine_errors:
             self._fits[free] = answer
         return answer
+
+    def _view(self, node: NodeFacts) -> NodeView:
+        """Return the node's view, which is the same one for all questions of a problem. Raises AllocationError."""
+        known = self._views.get(node.name)
+        if known is not None and known[0] is node:
+            return known[1]
+        view = view_node(self._inventory, node, self._features, self._reads)
+        self._views[node.name] = node, view
+        return view
 
     def stored(
         self,
@@ -156,7 +192,7 @@ class Answers:
         share_id: Callable[[], str],
     ) -> tuple[AllocationResult, ...] | None:
         """Return the stored results if they can be had now, else None. Raises AllocationError."""
-        view = view_node(self._inventory, node, self._features, self._reads)
+        view = self._view(node)
         skeleton = self._skeleton(view, node)
         task = self._task(skeleton, view, view.states(ledgers))
         restricted = restrict(task, skeleton, view.numbering, only)

@@ -120,7 +120,7 @@ def left_after(
     now: Mapping[str, DeviceUse],
     changed: Iterable[str],
 ) -> Left | None:
-    """Return what is left when the `changed` devices of a record are held differently; None if groups need a recount."""
+    """Return what is left when the `changed` devices of a record are held differently; None: groups need a recount."""
     known = consumers(pool)
     if known.grouped:
         return None

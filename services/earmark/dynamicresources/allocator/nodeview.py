@@ -37,6 +37,13 @@ class NodeView:
             for view in pool.targets
         )
 
+    @lazy
+    def choosy(self) -> bool:
+        """Whether the node's labels or declared features matter."""
+        return any(
+            view.per_device or view.slice.spec.skip_node_operations for pool in self.usable for view in pool.targets
+        )
+
     def devices(self, pool: int, reads: ReadSet) -> tuple[int, ...]:
         """Return the content numbers of a usable pool's devices."""
         found = self._devices.get(pool)
@@ -52,9 +59,9 @@ class NodeView:
 
     def states(self, ledgers: Sequence[Ledger]) -> list[list[PoolState]]:
         """Return the pools' states per ledger; a ledger that says the same as the one before is left out."""
-        if len(ledgers) == 1 and len(self.usable) == 1:
-            pool = self.usable[0]
-            return [[pool_state(pool, ledgers[0].pool(pool.id))]]
+        if len(ledgers) == 1:
+            ledger = ledgers[0]
+            return [[pool_state(pool, ledger.pool(pool.id)) for pool in self.usable]]
         found: list[list[PoolState]] = []
         for ledger in ledgers:
             states = [pool_state(pool, ledger.pool(pool.id)) for pool in self.usable]
@@ -70,12 +77,12 @@ def view_node(inventory: Inventory, node: NodeFacts, features: frozenset[str], r
     local = inventory.local(node.name)
     if local is None:
         return NodeView([], node, reads)
-    key = (reads, features)
-    known: NodeView | None = local.views.get(key)
-    if known is None:
-        view = NodeView(gather_pools(inventory, node, features), node, reads)
-        # A pool that is not complete on the node is judged by its slices elsewhere, so it can change without them.
-        if all(pool.self_contained for pool in view.pools) and len(view.pools) == local.pools:
-            local.views[key] = view
-        return view
-    return known
+    known: NodeView | None = local.views.get(reads)
+    if known is not None:
+        return known
+    view = NodeView(gather_pools(inventory, node, features), node, reads)
+    # A pool that is not complete on the node is judged by its slices elsewhere, so it can change without them; what
+    # depends on the node itself can change, too.
+    if all(pool.self_contained for pool in view.pools) and len(view.pools) == local.pools and not view.choosy:
+        local.views[reads] = view
+    return view

@@ -70,7 +70,8 @@ class Quick:
             if len(wish.choices) != 1:
                 return None
             choice = wish.choices[0]
-            if choice.listed is not None or choice.alternative.admin or choice.mask & skeleton.shareable:
+            wanted = choice.alternative
+            if choice.listed is not None or wanted.admin or wanted.derived or choice.mask & skeleton.shareable:
                 return None
             if not choice.num:
                 continue
@@ -97,6 +98,11 @@ class Quick:
 
     def fits(self, states: Sequence[Sequence[PoolState]]) -> bool | None:
         """Whether the requests can be met in every ledger; None if that takes a search."""
+        one = self._one
+        if one is not None and len(states) == 1 and len(states[0]) == 1:
+            only = states[0][0]
+            if not only.shared:
+                return (one[0] & ~only.exclusive).bit_count() >= one[1]
         taken = 0
         for ledger in states:
             for first, state in zip(self._firsts, ledger, strict=True):
@@ -104,7 +110,6 @@ class Quick:
                 for position, _ in state.shared:
                     if self._devices >> first + position & 1:
                         return None
-        one = self._one
         if one is not None:
             return (one[0] & ~taken).bit_count() >= one[1]
         if self._charges:
@@ -221,7 +226,9 @@ def _match(demands: list[Demand], members: list[tuple[int, ConstraintUse]]) -> _
 
 def _cheap_enough(rows: list[tuple[int, ...]], limits: list[int], count: int) -> bool:
     """Whether the cheapest devices could be paid for, counter by counter."""
-    return all(sum(sorted(column)[:count]) <= limit for column, limit in zip(zip(*rows, strict=True), limits, strict=True))
+    return all(
+        sum(sorted(column)[:count]) <= limit for column, limit in zip(zip(*rows, strict=True), limits, strict=True)
+    )
 
 
 def affordable(rows: list[tuple[int, ...]], limits: list[int], count: int) -> bool | None:
