@@ -292,8 +292,15 @@ class _InProcessCall:
         # By this side. What the other side cancels is an error like any other.
         self._given_up = False
         self._task: asyncio.Task[Any] = self._loop.create_task(self._run(), name="rpc call")
-        # A call that nobody awaits has no one to tell.
-        self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        if not task.cancelled():
+            # A call that nobody awaits has no one to tell.
+            task.exception()
+        if asyncio.iscoroutine(self._opening):
+            # Never begun where the call was cancelled at once, as by the end of its service.
+            self._opening.close()
 
     async def _run(self) -> Any:
         raise NotImplementedError
