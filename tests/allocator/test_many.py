@@ -92,9 +92,23 @@ def test_what_is_in_use_sets_nodes_apart(solves: list[Any]) -> None:
     assert len(solves) == 2
 
 
-def test_yes_or_no_does_not_ask_for_the_order_of_devices(solves: list[Any]) -> None:
+def test_yes_or_no_needs_no_search_where_counting_does(solves: list[Any]) -> None:
     inventory, nodes = fleet(12, varied=True)
     problem = Allocator(inventory).prepare([claim_of(exactly(count=2, selectors=[MODEL]))])
+    answers = problem.fits_many([(node, [Ledger()]) for node in nodes], expired=never)
+    assert answers == [True] * 12
+    assert not solves
+
+
+def test_yes_or_no_does_not_ask_for_the_order_of_devices(solves: list[Any]) -> None:
+    inventory, nodes = fleet(12, varied=True)
+    constraints = [{"distinctAttribute": "gpu.example.com/uuid"}]
+    inventory = inventory_of(*[
+        slice_of(f"s-{node.name}", [device(f"gpu-{k}", attributes={"uuid": {"int": k}, "model": {
+            "string": "ab"[(k + number) % 2]}}) for k in range(4)], nodeName=node.name)
+        for number, node in enumerate(nodes)
+    ])  # fmt: skip
+    problem = Allocator(inventory).prepare([claim_of(exactly(count=2), constraints=constraints)])
     answers = problem.fits_many([(node, [Ledger()]) for node in nodes], expired=never)
     assert answers == [True] * 12
     assert len(solves) == 1
