@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from earmark.claimcontroller.claimsync import (
-    FINALIZER,
     Fate,
     fate_of_found,
     fate_of_pod,
@@ -20,9 +19,10 @@ from earmark.claimcontroller.claimsync import (
 )
 from earmark.claimcontroller.ends import Ends
 from earmark.claimcontroller.index import OwnedClaims, PodIndex
-from earmark.claimcontroller.names import POD_CLAIM_ANNOTATION, done, generate_name
+from earmark.claimcontroller.names import done, generate_name
 from earmark.claimcontroller.podsync import claim_statuses, plan_pod
 from earmark.kube.objects import Pod, ResourceClaim, ResourceClaimTemplate
+from earmark.kube.wellknown import DELETE_PROTECTION, POD_CLAIM_NAME
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).isoformat()
 
@@ -44,7 +44,7 @@ def claim(
 ) -> ResourceClaim:
     meta: dict[str, Any] = {"name": "c", "namespace": "default", "uid": "uid-c", "resourceVersion": "7", **metadata}
     if protected:
-        meta["finalizers"] = [FINALIZER, "example.com/other"]
+        meta["finalizers"] = [DELETE_PROTECTION, "example.com/other"]
     if going:
         meta["deletionTimestamp"] = NOW
     if owner:
@@ -111,14 +111,14 @@ def test_a_claim_is_made_from_the_template_for_a_pod_without_one() -> None:
     assert entry == "gpu"
     assert made.metadata.generate_name == "p-gpu-"
     assert made.metadata.labels == {"a": "b"}
-    assert made.metadata.annotations == {"c": "d", POD_CLAIM_ANNOTATION: "gpu"}
+    assert made.metadata.annotations == {"c": "d", POD_CLAIM_NAME: "gpu"}
     (owner,) = made.metadata.owner_references
     assert (owner.api_version, owner.kind, owner.name, owner.uid, owner.controller) == ("v1", "Pod", "p", "uid-p", True)
     assert made.spec == TEMPLATE.spec.spec
 
 
 def test_an_orphan_of_the_pod_is_used_instead_of_a_second_claim() -> None:
-    orphan = claim(owner="uid-p", annotations={POD_CLAIM_ANNOTATION: "gpu"}, allocated=False)
+    orphan = claim(owner="uid-p", annotations={POD_CLAIM_NAME: "gpu"}, allocated=False)
     assert plan(pod(), orphan).create == ()
     assert plan(pod(), orphan).adopt == (("gpu", "c"),)
 

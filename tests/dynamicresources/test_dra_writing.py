@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from earmark.dynamicresources.bindingconditions import Readiness, readiness
-from earmark.dynamicresources.claims import FINALIZER
 from earmark.dynamicresources.writing import Done, Impossible, Write, next_bind_write, next_unreserve_write
 from earmark.kube import objects
+from earmark.kube.wellknown import DELETE_PROTECTION
 from support.dra_cluster import NOW, allocated, ref
 
 
@@ -33,12 +33,12 @@ def test_the_finalizer_comes_first() -> None:
     step = bind(claim(), allocated(["gpu-0"]))
     assert isinstance(step, Write)
     assert step.subresource == ""
-    assert step.patch == {"metadata": {"finalizers": [FINALIZER], "resourceVersion": "7", "uid": "uid-c"}}
+    assert step.patch == {"metadata": {"finalizers": [DELETE_PROTECTION], "resourceVersion": "7", "uid": "uid-c"}}
 
 
 @pytest.mark.kep("F40")
 def test_then_one_write_has_allocation_reservation_and_time() -> None:
-    step = bind(claim(finalizers=(FINALIZER,)), allocated(["gpu-0"]))
+    step = bind(claim(finalizers=(DELETE_PROTECTION,)), allocated(["gpu-0"]))
     assert isinstance(step, Write)
     assert step.subresource == "status"
     status = step.patch["status"]

@@ -11,8 +11,7 @@ import msgspec
 
 from earmark.claimcontroller.names import done
 from earmark.kube.objects import OwnerReference, Pod, ResourceClaim, ResourceClaimConsumerReference
-
-FINALIZER = "resource.kubernetes.io/delete-protection"
+from earmark.kube.wellknown import DELETE_PROTECTION
 
 
 class Fate(enum.Enum):
@@ -23,11 +22,6 @@ class Fate(enum.Enum):
     ENDED = "ended"
     # The cache does not know it: the API decides.
     LOOK_UP = "look up"
-
-
-def is_pod(entry: ResourceClaimConsumerReference) -> bool:
-    """Whether a reservation is a pod's."""
-    return not entry.api_group and entry.resource == "pods"
 
 
 def fate_of_pod(uid: str, cached: Pod | None, deleted_uids: Container[str]) -> Fate:
@@ -84,14 +78,14 @@ def plan_claim(claim: ResourceClaim, remaining_seconds: Mapping[str, float], *, 
     kept: list[ResourceClaimConsumerReference] = []
     waits: list[float] = []
     for entry in claim.status.reserved_for:
-        remaining = remaining_seconds.get(entry.uid) if is_pod(entry) else None
+        remaining = remaining_seconds.get(entry.uid) if entry.is_pod else None
         if remaining is None:
             kept.append(entry)
         elif remaining > 0:
             kept.append(entry)
             waits.append(remaining)
     released = len(kept) < len(claim.status.reserved_for)
-    protected = FINALIZER in claim.metadata.finalizers
+    protected = DELETE_PROTECTION in claim.metadata.finalizers
     going = claim.metadata.deletion_timestamp is not None
     ends_here = protected and not kept and (released or going)
     return ClaimPlan(
@@ -121,7 +115,7 @@ def deallocation_patch(claim: ResourceClaim) -> dict[str, Any]:
 
 def finalizer_patch(claim: ResourceClaim) -> dict[str, Any]:
     """Return the merge patch that takes the controller's finalizer away."""
-    others = [finalizer for finalizer in claim.metadata.finalizers if finalizer != FINALIZER]
+    others = [finalizer for finalizer in claim.metadata.finalizers if finalizer != DELETE_PROTECTION]
     return {"metadata": {**_version(claim), "finalizers": others or None}}
 
 

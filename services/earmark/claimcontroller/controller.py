@@ -238,7 +238,7 @@ class ClaimController:
         now = self._env.clock.monotonic()
         waits: dict[str, float] = {}
         for entry in claim.status.reserved_for:
-            if claimsync.is_pod(entry) and await self._fate(claim, entry.name, entry.uid) is Fate.ENDED:
+            if entry.is_pod and await self._fate(claim, entry.name, entry.uid) is Fate.ENDED:
                 # To the microsecond: sums of fractions of seconds must meet at the instant that is meant.
                 waits[entry.uid] = round(self._ends.note(entry.uid, now) + self._delay - now, 6)
         return waits

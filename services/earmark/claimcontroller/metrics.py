@@ -9,10 +9,8 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from earmark.claimcontroller.names import POD_CLAIM_ANNOTATION
 from earmark.kube.objects import ResourceClaim
-
-EXTENDED_RESOURCE_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
+from earmark.kube.wellknown import EXTENDED_RESOURCE_CLAIM, POD_CLAIM_NAME
 
 
 class ClaimGauge(Collector):
@@ -37,9 +35,9 @@ class ClaimGauge(Collector):
 def _labels(claim: ResourceClaim) -> tuple[str, str, str]:
     annotations = claim.metadata.annotations
     source = ""
-    if POD_CLAIM_ANNOTATION in annotations:
+    if POD_CLAIM_NAME in annotations:
         source = "resource_claim_template"
-    elif annotations.get(EXTENDED_RESOURCE_ANNOTATION) == "true":
+    elif annotations.get(EXTENDED_RESOURCE_CLAIM) == "true":
         source = "extended_resource"
     admin = any(
         request.exactly is not None and bool(request.exactly.admin_access) for request in claim.spec.devices.requests

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from earmark.kube.objects import Pod, PodResourceClaim
 
-# On generated claims: the name of the pod's entry that the claim was made for.
-POD_CLAIM_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
-
 # 63 characters less what the API server appends.
 _LONGEST_BASE = 57
 

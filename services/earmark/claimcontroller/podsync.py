@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from earmark.claimcontroller.names import POD_CLAIM_ANNOTATION, generate_name, resolve
+from earmark.claimcontroller.names import generate_name, resolve
 from earmark.kube.objects import (
     ObjectMeta,
     OwnerReference,
@@ -15,6 +15,7 @@ from earmark.kube.objects import (
     ResourceClaimConsumerReference,
     ResourceClaimTemplate,
 )
+from earmark.kube.wellknown import POD_CLAIM_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def plan_pod(
     """
     if pod.metadata.deletion_timestamp is not None or pod.terminal:
         return PodPlan()
-    orphans = {item.metadata.annotations.get(POD_CLAIM_ANNOTATION, ""): item for item in owned}
+    orphans = {item.metadata.annotations.get(POD_CLAIM_NAME, ""): item for item in owned}
     create: list[tuple[str, ResourceClaim]] = []
     adopt: list[tuple[str, str]] = []
     reserve: list[ResourceClaim] = []
@@ -99,7 +100,7 @@ def new_claim(pod: Pod, entry: str, template: ResourceClaimTemplate) -> Resource
             generate_name=generate_name(pod.metadata.name, entry),
             namespace=pod.metadata.namespace,
             labels=metadata.labels,
-            annotations={**metadata.annotations, POD_CLAIM_ANNOTATION: entry},
+            annotations={**metadata.annotations, POD_CLAIM_NAME: entry},
             owner_references=(
                 OwnerReference(
                     api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid, controller=True

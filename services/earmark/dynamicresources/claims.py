@@ -9,12 +9,10 @@ import msgspec
 
 from earmark.dynamicresources.facts import PodFacts
 from earmark.kube import objects
+from earmark.kube.wellknown import EXTENDED_RESOURCE_CLAIM
 
 ClaimKey = tuple[str, str]
 """Namespace and name."""
-
-FINALIZER = "resource.kubernetes.io/delete-protection"
-EXTENDED_RESOURCE_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 
 
 class UnresolvedClaim(Exception):
@@ -81,17 +79,12 @@ def claim_keys(pod: PodFacts) -> tuple[ClaimKey, ...]:
 
 def is_extended_resource_claim(claim: objects.ResourceClaim) -> bool:
     """Whether the claim backs an extended resource: not preempted in alpha (E32)."""
-    return claim.metadata.annotations.get(EXTENDED_RESOURCE_ANNOTATION) == "true"
-
-
-def is_pod(consumer: objects.ResourceClaimConsumerReference) -> bool:
-    """Whether an entry of reservedFor names a pod; other kinds are never released (F16, upstream C8.7)."""
-    return consumer.api_group == "" and consumer.resource == "pods"
+    return claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true"
 
 
 def reserved_for(claim: objects.ResourceClaim, pod_uid: str) -> bool:
     """Whether reservedFor names the pod."""
-    return any(is_pod(entry) and entry.uid == pod_uid for entry in claim.status.reserved_for)
+    return any(entry.is_pod and entry.uid == pod_uid for entry in claim.status.reserved_for)
 
 
 def device_names(allocation: objects.AllocationResult) -> tuple[str, ...]:

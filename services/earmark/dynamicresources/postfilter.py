@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from earmark.dynamicresources.claims import is_pod
 from earmark.dynamicresources.core import Core
 from earmark.dynamicresources.cycles import Cycle
 from earmark.dynamicresources.settings import Settings
@@ -59,4 +58,4 @@ def _only_user(claim: ResourceClaim, pod_uid: str) -> bool:
     if claim.status.allocation is None:
         return False
     entries = claim.status.reserved_for
-    return not entries or (len(entries) == 1 and is_pod(entries[0]) and entries[0].uid == pod_uid)
+    return not entries or (len(entries) == 1 and entries[0].is_pod and entries[0].uid == pod_uid)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from earmark.dynamicresources.claims import is_extended_resource_claim, is_pod
+from earmark.dynamicresources.claims import is_extended_resource_claim
 from earmark.dynamicresources.state import World
 from earmark.kube.objects import ResourceClaim
 
 
 def consumers(world: World, claim: ResourceClaim) -> tuple[str, ...]:
     """Return the UIDs of the pods that use a claim: reservedFor, then pods that are assumed and about to be in it."""
-    listed = [entry.uid for entry in claim.status.reserved_for if is_pod(entry)]
+    listed = [entry.uid for entry in claim.status.reserved_for if entry.is_pod]
     uid = claim.metadata.uid
     for pod_uid in world.reservations:
         if pod_uid not in listed and uid in world.reservations[pod_uid].claim_uids:
@@ -32,7 +32,7 @@ def releasable(world: World, claim: ResourceClaim, node: str, removed: Collectio
     allocation = world.allocation_of(claim)
     if allocation is None or is_extended_resource_claim(claim):
         return False
-    if not all(is_pod(entry) for entry in claim.status.reserved_for):
+    if not all(entry.is_pod for entry in claim.status.reserved_for):
         return False
     pods = consumers(world, claim)
     if not any(pod in removed for pod in pods):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from earmark.dynamicresources.allocator.nodes import NodeFacts
-from earmark.dynamicresources.claims import ClaimKey, is_pod
+from earmark.dynamicresources.claims import ClaimKey
 from earmark.dynamicresources.facts import PodFacts, PodRef, version
 from earmark.dynamicresources.happened import ClaimChanged, DevicesChanged, Happened, PodChanged, VictimClaimsForgotten
 from earmark.dynamicresources.inventory import Inventory
@@ -144,7 +144,7 @@ def _without_claim(world: World, claim: objects.ResourceClaim) -> Change:
 def _pods_of(claim: objects.ResourceClaim | None) -> tuple[str, ...]:
     if claim is None:
         return ()
-    return tuple(entry.uid for entry in claim.status.reserved_for if is_pod(entry))
+    return tuple(entry.uid for entry in claim.status.reserved_for if entry.is_pod)
 
 
 def _reindexed(

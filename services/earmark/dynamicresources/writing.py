@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
-from earmark.dynamicresources.claims import FINALIZER, is_pod, reserved_for
+from earmark.dynamicresources.claims import reserved_for
 from earmark.dynamicresources.facts import PodRef
 from earmark.kube.objects import AllocationResult, ResourceClaim
+from earmark.kube.wellknown import DELETE_PROTECTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,8 @@ def next_bind_write(
         return Impossible(f"claim {name} got allocated elsewhere in the meantime")
     if allocation is None and claim.status.allocation is None:
         return Impossible(f"claim {name} got deallocated elsewhere in the meantime")
-    if allocation is not None and FINALIZER not in claim.metadata.finalizers:
-        finalizers = [*claim.metadata.finalizers, FINALIZER]
+    if allocation is not None and DELETE_PROTECTION not in claim.metadata.finalizers:
+        finalizers = [*claim.metadata.finalizers, DELETE_PROTECTION]
         return Write(
             _conditional(claim, {"metadata": {"finalizers": finalizers}}), "", f"add finalizer to claim {name}"
         )
@@ -102,7 +103,7 @@ def _consumers(claim: ResourceClaim, without: str = "") -> list[dict[str, Any]]:
     return [
         msgspec.to_builtins(entry)
         for entry in claim.status.reserved_for
-        if not (without and is_pod(entry) and entry.uid == without)
+        if not (without and entry.is_pod and entry.uid == without)
     ]
 
 

@@ -19,10 +19,8 @@ from earmark.framework.remote import PluginError
 from earmark.framework.status import SUCCESS, Code
 from earmark.framework.timing import Timing
 from earmark.kube import objects
+from earmark.kube.wellknown import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from earmark.v1 import common_pb2, framework_pb2, scheduler_plugin_pb2
-
-_DISRUPTION_TARGET = "DisruptionTarget"
-_BY_SCHEDULER = "PreemptionByScheduler"
 
 # A sandbox that nobody has asked for this many seconds was opened for a caller that is gone.
 SILENCE_SECONDS = 60.0
@@ -232,13 +230,14 @@ def _lower(info: NodeInfo, priority: int) -> list[PodInfo]:
 
 def _candidate(info: PodInfo) -> framework_pb2.CandidatePod:
     pod = info.pod
-    target = next((c for c in pod.status.conditions if c.type == _DISRUPTION_TARGET), None)
+    target = next((c for c in pod.status.conditions if c.type == DISRUPTION_TARGET), None)
     message = framework_pb2.CandidatePod(
         pod=wire.pod_reference(pod),
         priority=info.priority,
         labels=pod.metadata.labels,
         terminating=pod.metadata.deletion_timestamp is not None,
-        preempted_by_scheduler=target is not None and (target.status, target.reason) == ("True", _BY_SCHEDULER),
+        preempted_by_scheduler=target is not None
+        and (target.status, target.reason) == ("True", PREEMPTION_BY_SCHEDULER),
         in_pod_group=pod.spec.scheduling_group is not None,
     )
     if pod.status.start_time is not None:

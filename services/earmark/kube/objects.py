@@ -542,6 +542,11 @@ class ResourceClaimConsumerReference(_Value, frozen=True):
     name: str = ""
     uid: str = ""
 
+    @property
+    def is_pod(self) -> bool:
+        """Whether it names a pod; consumers of other kinds are never released (upstream C3.4, C8.7)."""
+        return not self.api_group and self.resource == "pods"
+
 
 class AllocatedDeviceStatus(_Value, frozen=True):
     driver: str = ""

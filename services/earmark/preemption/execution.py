@@ -9,10 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from earmark.kube.objects import Pod
+from earmark.kube.wellknown import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from earmark.preemption.values import PodId
-
-DISRUPTION_TARGET = "DisruptionTarget"
-PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 
 
 class Outcome(enum.Enum):
