@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from earmark.cli.compare import compare
 from earmark.cli.errors import CommandError
 
 app = typer.Typer(
@@ -110,6 +111,9 @@ def simulate(
     from earmark.simulation.cli import simulate as play
 
     raise typer.Exit(play(files, seed=seed, as_json=as_json, quiet=quiet))
+
+
+app.command()(compare)
 
 
 @app.command()

@@ -37,14 +37,14 @@ class DynamicResources:
 
     name = "dynamicresources"
 
-    def __init__(self, settings: Settings, env: Environment) -> None:
-        """Compose; nothing runs before start()."""
+    def __init__(self, settings: Settings, env: Environment, core_type: type[Core] = Core) -> None:
+        """Compose; nothing runs before start(). `core_type`: a Core that decides otherwise, for comparisons."""
         self._env = env
         self._settings = settings
         solver = Solver(allocator_features(settings.gate), env.ids.uuid, self._deadline)
         world = World(ledger=Ledger(consumable_capacity=settings.gate("DRAConsumableCapacity")))
         # The one state of the process; simulations and checks may look at it.
-        self.core = Core(world, settings, solver, env.ids.uuid)
+        self.core = core_type(world, settings, solver, env.ids.uuid)
         recorder = EventRecorder(env.api, env.clock, controller=_REPORTING_CONTROLLER)
         self._tracker = SettlementTracker(
             settings,
@@ -64,7 +64,7 @@ class DynamicResources:
             post_filter=PostFilter(env.api, env.ids, settings),
             sessions=Sessions(env.ids.uuid, env.clock.monotonic, settings.sandbox_timeout_seconds),
             clock=env.clock,
-            new_core=lambda: Core(self.core.world, settings, solver, env.ids.uuid),
+            new_core=lambda: core_type(self.core.world, settings, solver, env.ids.uuid),
             template=self._template,
             instance_id=env.ids.uuid(),
         )
@@ -104,6 +104,6 @@ class DynamicResources:
         """Nothing to finish: writes that are under way are tasks of the environment."""
 
 
-def build(settings: Settings, env: Environment) -> DynamicResources:
+def build(settings: Settings, env: Environment, core_type: type[Core] = Core) -> DynamicResources:
     """Compose the service."""
-    return DynamicResources(settings, env)
+    return DynamicResources(settings, env, core_type)
