@@ -55,8 +55,8 @@ def test_a_bad_manifest_ends_with_2_and_names_file_line_and_field(
     ("arguments", "status", "error"),
     [
         (["get", "pods"], 1, "no kubeconfig; is earmark running?"),
-        (["get", "queue"], 1, "framework does not answer; is it running?"),
-        (["get", "nominations"], 1, "dynamicresources does not answer; is it running?"),
+        (["get", "queue"], 1, "framework does not answer at unix:"),
+        (["get", "nominations"], 1, "dynamicresources does not answer at unix:"),
         (["delete", "gadget", "x"], 2, "'gadget' is no kind that is served"),
         (["apply", "-f", "/no/such.yaml"], 2, "/no/such.yaml: no such file or folder"),
         (["up", "--config", "/no/such.toml"], 2, "/no/such.toml: No such file or directory"),
@@ -92,3 +92,14 @@ def test_the_command_starts_without_what_it_does_not_need() -> None:
     program = "import sys, earmark.cli.main; print([m for m in ('grpc', 'yaml', 'msgspec', 'rich.table') if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
+
+
+def test_a_kubeconfig_that_is_none_is_bad_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kubeconfig").write_text("clusters: 7\n")
+    monkeypatch.setenv("EARMARK_RUNTIME_STATE_DIR", str(tmp_path))
+    assert earmark("get", "pods", monkeypatch=monkeypatch) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"earmark: {tmp_path}/kubeconfig: not a usable kubeconfig")
+    assert err.count("\n") == 1

@@ -169,7 +169,7 @@ def main() -> NoReturn:
     """Run the command line. Exit status: 0, 1 (it did not hold or could not be done), 2 (bad input)."""
     try:
         # typer ends the process itself, with 2 for a wrong command line and 130 after Ctrl-C.
-        app()
+        app(prog_name="earmark")
     except CommandError as error:
         sys.exit(_fail(error))
     except BrokenPipeError:

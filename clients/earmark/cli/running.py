@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from earmark.cli.errors import CommandError
+from earmark.cli.errors import BadInput, CommandError
 from earmark.client import CallFailed
 from earmark.kube.api import ApiError, ApiUnavailable
 from earmark.runtime.process import RuntimeSettings
@@ -20,14 +20,19 @@ T = TypeVar("T")
 
 @contextlib.asynccontextmanager
 async def open_api(runtime: RuntimeSettings) -> AsyncIterator[HttpApi]:
-    """Open the API that the kubeconfig names. Raises CommandError where there is none."""
+    """Open the API that the kubeconfig names. Raises CommandError, BadInput where it cannot be used."""
     path = runtime.kubeconfig_path
     if not path.is_file():
         raise CommandError(f"{path}: no kubeconfig; is earmark running? (make run)")
     # Listings that ask only the services do not need it.
     from earmark.kube.http import HttpApi
+    from earmark.kube.kubeconfig import KubeconfigError
 
-    async with HttpApi.from_kubeconfig(path) as api:
+    try:
+        client = HttpApi.from_kubeconfig(path)
+    except KubeconfigError as error:
+        raise BadInput(str(error)) from error
+    async with client as api:
         yield api
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from earmark.runtime.logfile import LogFile
 from earmark.runtime.main import CONFIG_VARIABLE, SUPERVISED_VARIABLE
 from earmark.runtime.process import SERVICES, RuntimeSettings
 from earmark.runtime.server import serving, until_serving
@@ -194,10 +195,9 @@ class Supervisor:
         service.process = process
         if service.restarts:
             self._notify(Notice(service.name, f"runs again (process {process.pid})"))
-        with (self._runtime.log_dir / f"{service.name}.log").open("ab") as log:
+        with LogFile(self._runtime.log_dir / f"{service.name}.log") as log:
             while line := await _line(process.stdout):
                 log.write(line)
-                log.flush()
                 service.last_lines.append(line.decode(errors="replace").rstrip())
         return await process.wait()
 
