@@ -5,17 +5,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CONFIG ?= deploy/config/local.toml
+SOAKS := $(patsubst tests/soak/soak_%.py,%,$(wildcard tests/soak/soak_*.py))
 SERVICES := apiserver claimcontroller nodes dynamicresources preemption framework
 BENCHES := $(patsubst tests/bench/bench_%.py,%,$(wildcard tests/bench/bench_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format demo run $(addprefix run-,$(SERVICES)) simulate kep mutants protos clean
+.PHONY: help setup test check format demo run $(addprefix run-,$(SERVICES)) simulate kep mutants kubectl protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /\1\t/' | \
 		while IFS="$$(printf '\t')" read -r target text; do printf '  %-12s %s\n' "$$target" "$$text"; done
 	@printf '  %-12s %s\n' run-SERVICE 'Start one service: $(SERVICES)'
 	@printf '  %-12s %s\n' bench-NAME 'Measure (ARGS=... passes options): $(BENCHES)'
+	@printf '  %-12s %s\n' soak-NAME 'Test at length (ARGS=... passes options): $(SOAKS)'
 
 setup: $(STAMP) ## Make .venv with the locked dependencies (PYTHON=python3.13 chooses the interpreter)
 
@@ -65,6 +67,12 @@ mutants: setup ## Break the core on purpose, in many ways: which test catches wh
 
 bench-%: setup
 	$(BIN)/python tests/bench/bench_$(subst -,_,$*).py $(ARGS)
+
+soak-%: setup
+	$(BIN)/python tests/soak/soak_$(subst -,_,$*).py $(ARGS)
+
+kubectl: ## Build the kubectls that tests use, from Go modules (minutes, once)
+	@tests/tools/build_kubectl.sh
 
 protos: setup ## Generate services/earmark/v1 from protos
 	PYTHON_BIN=$(BIN)/python ./protos/generate.sh
