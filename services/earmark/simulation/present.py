@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from earmark.simulation.durations import format_duration
+from earmark.simulation.lanes import picture
 from earmark.simulation.report import LogEntry, Outcome, SettlementRecord
 
 # What the short timeline shows, how and in which words; everything else is only in the JSON log.
@@ -37,11 +38,13 @@ _SHOWN: dict[str, tuple[str, str]] = {
 
 
 def present(outcome: Outcome, console: Console) -> None:
-    """Print one outcome: verdict, timeline, windows, failures."""
+    """Print one outcome: verdict, timeline, windows with their picture, failures."""
     console.print(headline(outcome))
     console.print(timeline(outcome.log))
     if outcome.settlements:
         console.print(settlements(outcome.settlements))
+        for line in picture(outcome.log, outcome.settlements):
+            console.print(line, no_wrap=True, crop=False, overflow="ignore")
     console.print(problems(outcome))
 
 
