@@ -8,6 +8,7 @@ from earmark.dynamicresources.allocator import Problem
 from earmark.dynamicresources.claims import UnresolvedClaim, resolve
 from earmark.dynamicresources.facts import PodFacts
 from earmark.dynamicresources.nominations import ClaimNomination
+from earmark.dynamicresources.releasable import Releases
 from earmark.dynamicresources.settings import Settings
 from earmark.dynamicresources.solving import Fit, Solver
 from earmark.dynamicresources.state import World
@@ -45,6 +46,16 @@ class Cycle:
     ignored_holds: dict[str, ClaimNomination] = field(default_factory=dict)
     # Reserve is done: what happens from now on does not concern the attempt.
     reserved: bool = False
+
+    # What the forks of this cycle release; None until the first one.
+    _releases: Releases | None = None
+
+    @property
+    def releases(self) -> Releases:
+        """The releases of the cycle's world."""
+        if self._releases is None:
+            self._releases = Releases(self.world)
+        return self._releases
 
     @property
     def own_claims(self) -> frozenset[str]:

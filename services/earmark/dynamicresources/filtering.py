@@ -50,6 +50,7 @@ class Verdict:
 
 
 _Answer = Fit | AllocationError | None
+_YES = Fit((), tuple)
 
 
 @dataclass(slots=True)
@@ -88,10 +89,12 @@ def run_filter(
             nominated=check.nominated,
             pod_uid=cycle.pod.uid,
             own_claims=own,
+            releases=cycle.releases,
         )
-        cycle.ignored_holds.update({item.pod.uid: item for item in ledgers.ignored})
+        for item in ledgers.ignored:
+            cycle.ignored_holds[item.pod.uid] = item
         works.append(_Work(index, check, node, ledgers, _unavailable_claims(cycle, node, settings, now)))
-    answers = _answers(cycle, works, solver, stored_first=keep and settings.preemption)
+    answers = _answers(cycle, works, solver, stored_first=settings.preemption) if keep else _fits(cycle, works, solver)
     for work, answer in zip(works, answers, strict=True):
         status = _status(cycle, work, answer, settings, solver, dry_run=not keep)
         nominated = bool(work.check.nominated) and not status.success
@@ -109,7 +112,7 @@ def run_filter(
 def _answers(cycle: Cycle, works: Sequence[_Work], solver: Solver, *, stored_first: bool) -> list[_Answer]:
     problem = cycle.problem
     if problem is None:
-        return [Fit((), tuple)] * len(works)
+        return [_YES] * len(works)
     answers: list[_Answer] = [None] * len(works)
     open_works: list[int] = []
     for position, work in enumerate(works):
@@ -125,6 +128,17 @@ def _answers(cycle: Cycle, works: Sequence[_Work], solver: Solver, *, stored_fir
     for position, outcome in zip(open_works, found, strict=True):
         answers[position] = outcome
     return answers
+
+
+def _fits(cycle: Cycle, works: Sequence[_Work], solver: Solver) -> list[_Answer]:
+    """Answer for a dry run, which asks for yes or no only: nobody reads these results."""
+    if cycle.problem is None:
+        return [_YES] * len(works)
+    questions = [Question(work.node, work.passes.ledgers) for work in works]
+    return [
+        _YES if answer is True else None if answer is False else answer
+        for answer in solver.fit_many(cycle.problem, questions)
+    ]
 
 
 def _fixed(cycle: Cycle, results: tuple[AllocationResult, ...]) -> Fit:
@@ -171,9 +185,7 @@ def _would_fit_after_reclaiming(cycle: Cycle, work: _Work, solver: Solver) -> bo
     victim_claims = cycle.world.victim_claims.on(work.check.node)
     if not victim_claims or cycle.problem is None:
         return False
-    base = work.passes.without
-    for item in victim_claims:
-        base = base.release(item.uid)
+    base = work.passes.without.release_all([item.uid for item in victim_claims])
     if base is work.passes.without:
         return False
     ledger = work.passes.with_nominated if work.passes.with_nominated is not None else base

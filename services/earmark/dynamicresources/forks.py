@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from earmark.dynamicresources.ledger import Ledger
 from earmark.dynamicresources.nominations import ClaimNomination
-from earmark.dynamicresources.releasable import released
+from earmark.dynamicresources.releasable import Releases, released
 from earmark.dynamicresources.state import World
 
 
@@ -43,17 +43,16 @@ def passes(
     nominated: Iterable[str] = (),
     pod_uid: str = "",
     own_claims: Collection[str] = (),
+    releases: Releases | None = None,
 ) -> Passes:
     """Return a node's ledgers for a pod.
 
     removed: UIDs of pods taken away (RemovePod). nominated: UIDs of pods that pass 1 adds (AddPod), in any order.
-    own_claims: UIDs of the claims of the pod `pod_uid`.
+    own_claims: UIDs of the claims of the pod `pod_uid`. releases: of this world, if it is asked more than once.
     """
-    freed = released(world, node, removed, own_claims) if removed else ()
-    base = world.ledger
-    for uid in freed:
-        base = base.release(uid)
-    holders = holding(world, node, nominated, pod_uid)
+    freed = released(world, node, removed, own_claims, releases) if removed else ()
+    base = world.ledger.release_all(freed) if freed else world.ledger
+    holders = holding(world, node, nominated, pod_uid) if nominated else ()
     if not holders:
         return Passes(base, None, freed)
     ledger, ignored = with_holds(world, node, base, holders, own_claims)
@@ -81,9 +80,7 @@ def with_holds(
     All subtractions come before all additions (E60 to E62, F6), so that no hold is taken off again by a later pod's
     victim claims. A nomination that wants a device which an earlier one holds is ignored; those are returned.
     """
-    ledger = base
-    for item in world.victim_claims.on(node):
-        ledger = ledger.release(item.uid)
+    ledger = base.release_all([item.uid for item in world.victim_claims.on(node)])
     taken: dict[tuple[str, str, str], None] = {}
     ignored: list[ClaimNomination] = []
     for nomination in holders:

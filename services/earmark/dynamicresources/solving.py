@@ -28,6 +28,7 @@ _FEATURES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (names.OPTIONAL_NODE_OPERATIONS, ("DRAOptionalNodeOperations",)),
     (names.DERIVED_ATTRIBUTES, ("DRADerivedAttributes",)),
     (names.COMPATIBILITY_GROUPS, ("DRADeviceCompatibilityGroups",)),
+    (names.LATER_FIXES, ("EarmarkFixesAfter137",)),
 )
 
 
@@ -120,6 +121,11 @@ class Solver:
             [(question.node, question.ledgers) for question in questions], expired=self._deadline()
         )
         return [self._fit(claims, outcome) for outcome in outcomes]
+
+    def fit_many(self, problem: Problem, questions: Sequence[Question]) -> list[bool | AllocationError]:
+        """Answer only yes or no for many nodes, in order."""
+        queries = [(question.node, question.ledgers) for question in questions]
+        return problem.fits_many(queries, expired=self._deadline())
 
     def _fit(self, claims: Sequence[ResourceClaim], outcome: Outcome) -> Fit | AllocationError | None:
         if outcome.error is not None:
