@@ -17,6 +17,9 @@ from earmark.runtime.process import RuntimeSettings
 from earmark.runtime.virtual import virtual_clock
 from support.contract_stack import Stack
 
+# The nodes are equal; here it is not chance which pod gets which.
+PLACES = {"training": "gpu-a", "serving": "gpu-b"}
+
 
 class StackChannels:
     """The stack's channels, as a client is given them."""
@@ -41,6 +44,10 @@ async def example_stack(examples: Path, *names: str) -> AsyncIterator[Stack]:
             path = examples / name
             for file in sorted(path.glob("*.yaml")) if path.is_dir() else [path]:
                 for manifest in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+                    if manifest["metadata"]["name"] in PLACES:
+                        manifest["spec"]["nodeSelector"] = {
+                            "kubernetes.io/hostname": PLACES[manifest["metadata"]["name"]]
+                        }
                     await stack.world.apply(manifest)
 
         async def all_run() -> bool:
