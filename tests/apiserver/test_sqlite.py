@@ -192,16 +192,43 @@ def test_a_registry_outside_an_event_loop_writes_at_once(path: Path) -> None:
     os.close(store._lock)
 
 
-async def test_the_files_stay_small_however_often_objects_change(path: Path) -> None:
+def test_the_files_stay_small_however_often_objects_change(path: Path) -> None:
     store = SqliteStore(path, synchronous="NORMAL")
     store.load()
-    for revision in range(1, 20_001):
-        store.append(change(revision, f"l{revision % 20}", b"x" * 2000 if revision % 40 else None))
-        if revision % 10 == 0:
-            await store.durable(revision)
+
+    async def write() -> None:
+        for revision in range(1, 20_001):
+            store.append(change(revision, f"l{revision % 20}", b"x" * 2000 if revision % 40 else None))
+            if revision % 10 == 0:
+                await store.durable(revision)
+
+    asyncio.run(write())
     # 40 MB have been written; the log is worked in at 16 MiB, and the database holds 20 objects.
-    log = path.with_name(path.name + "-wal").stat().st_size
-    assert log < 20 * 2**20
+    log = path.with_name(path.name + "-wal")
+    assert log.stat().st_size < 20 * 2**20
     assert path.stat().st_size < 2**20
-    await store.close()
-    assert not path.with_name(path.name + "-wal").exists()
+    asyncio.run(store.close())
+    assert not log.exists()
+
+
+def test_a_check_changes_nothing_and_reads_what_a_killed_process_left(path: Path) -> None:
+    store = SqliteStore(path)
+    Cluster(store)
+    before = {
+        file.name: file.read_bytes() for file in path.parent.iterdir() if not file.name.endswith(("-shm", ".lock"))
+    }
+    assert len(before) == 2
+    with pytest.raises(StoreError, match="another process owns this store"):
+        sqlite.check(path)
+    # As after a kill: the lock is gone, the log is there.
+    os.close(store._lock)
+    assert sqlite.check(path) == []
+    assert sqlite.summary(path) == "4 objects, revision 4, schema version 1"
+    assert {name: (path.parent / name).read_bytes() for name in before} == before
+
+
+def test_a_check_of_what_is_no_store(path: Path) -> None:
+    with pytest.raises(StoreError, match="no such store"):
+        sqlite.check(path)
+    path.write_bytes(b"no database, but long enough to be looked at as one" * 100)
+    assert sqlite.check(path) == ["SQLite: file is not a database"]

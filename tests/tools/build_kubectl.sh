@@ -31,10 +31,10 @@ import (
 func main() { os.Exit(cli.Run(cmd.NewDefaultKubectlCommand())) }
 EOF
     go mod init kubectl 2>/dev/null
-    go get "k8s.io/kubectl@$module" "k8s.io/component-base@$module"
+    go get "k8s.io/kubectl@$module" "k8s.io/component-base@$module" 2>/dev/null
     # What kubectl says of itself is set when it is linked; without it `kubectl version` fails.
     local at=k8s.io/component-base/version
-    go build -o kubectl -ldflags "-s -w -X $at.gitVersion=v$version -X $at.gitMajor=1 -X $at.gitMinor=$minor" .
+    go build -mod=mod -o kubectl -ldflags "-s -w -X $at.gitVersion=v$version -X $at.gitMajor=1 -X $at.gitMinor=$minor" .
     mv kubectl "$bin/kubectl-$version"
 }
 
@@ -45,7 +45,9 @@ for version in "$@"; do
     fi
     echo "building kubectl $version ..."
     folder=$(mktemp -d)
-    (build "$version" "$folder") || { rm -rf "$folder"; exit 1; }
+    trap 'rm -rf "$folder"' EXIT
+    # In a subshell of its own, not as part of a condition: there `set -e` would not hold.
+    (build "$version" "$folder")
     rm -rf "$folder"
     echo "$bin/kubectl-$version"
 done

@@ -25,6 +25,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+db = typer.Typer(help="Look after the embedded API's store.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(db, name="db")
+
 Config = Annotated[
     Path | None, typer.Option("--config", envvar="EARMARK_CONFIG", help="TOML file with the settings of the services.")
 ]
@@ -155,6 +158,21 @@ def demo(
     from earmark.cli.demo import demo as show
 
     raise typer.Exit(show(config, manifests, as_json))
+
+
+@db.command("check")
+def db_check(
+    store: Annotated[
+        Path | None, typer.Argument(metavar="[STORE]", help="File (default: that of the settings).")
+    ] = None,
+    config: Config = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Look for damage in a store that no API uses; exit status 1 if there is any."""
+    from earmark.cli.db import check_store
+    from earmark.cli.settings import runtime_settings
+
+    raise typer.Exit(check_store(runtime_settings(config, state_dir), config, store))
 
 
 @app.command()

@@ -16,7 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Literal
 
+import msgspec
+
 from earmark.apiserver.storage import Change, Record, StoreError
+from earmark.kube.resources import BY_KIND
 
 SCHEMA_VERSION: Final = 1
 
@@ -219,10 +222,7 @@ def _migrate(database: sqlite3.Connection, path: Path) -> None:
     if "meta" not in tables or "objects" not in tables:
         raise StoreError(f"{path}: this is another database, not a store of earmark")
     version = read_version(database)
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{path}: the store has schema version {version}, and this earmark knows {SCHEMA_VERSION}: use a newer one"
-        )
+    _check_version(version, path)
     while version < SCHEMA_VERSION:
         step = MIGRATIONS.get(version)
         if step is None:
@@ -233,41 +233,82 @@ def _migrate(database: sqlite3.Connection, path: Path) -> None:
         )
 
 
+def _check_version(version: int, path: Path) -> None:
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{path}: the store has schema version {version}, and this earmark knows {SCHEMA_VERSION}: use a newer one"
+        )
+
+
 def read_version(database: sqlite3.Connection) -> int:
     """Return the schema version of an open store."""
     row = database.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
     return 0 if row is None else int(row[0])
 
 
-def check(path: Path) -> list[str]:
-    """Look for damage in a store that nobody uses; return what is wrong, one line each.
+def summary(path: Path) -> str:
+    """Return what a sound store holds, for people: objects, revision, schema version.
 
     Raises StoreError if the store cannot be opened.
     """
-    import msgspec
+    lock = _own(path)
+    try:
+        with contextlib.closing(_read_only(path)) as database:
+            count = database.execute("SELECT count(*) FROM objects").fetchone()[0]
+            return f"{count} objects, revision {_revision(database)}, schema version {read_version(database)}"
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: cannot be used as a store: {error}") from error
+    finally:
+        os.close(lock)
 
+
+def check(path: Path) -> list[str]:
+    """Look for damage in a store that nobody uses; return what is wrong, one line each. Nothing is changed.
+
+    Raises StoreError if the store is in use, is none of earmark, or of a newer version.
+    """
     if not path.is_file():
         raise StoreError(f"{path}: no such store")
     lock = _own(path)
     try:
-        database = _open(path, "FULL")
-        problems = [f"SQLite: {row[0]}" for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
-        revision = int(database.execute("SELECT value FROM meta WHERE key = 'revision'").fetchone()[0])
-        for kind, namespace, name, version, body in database.execute(
-            "SELECT kind, namespace, name, revision, body FROM objects"
-        ):
-            where = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-            if version > revision:
-                problems.append(f"{where}: its revision {version} is newer than the store's {revision}")
-            try:
-                meta = msgspec.json.decode(body)["metadata"]
-                stored = (meta["name"], meta.get("namespace", ""), meta["resourceVersion"])
-            except (msgspec.MsgspecError, KeyError, TypeError) as error:
-                problems.append(f"{where}: its text is damaged: {error}")
-                continue
-            if stored != (name, namespace, str(version)):
-                problems.append(f"{where}: its text belongs to another object or version")
-        database.close()
+        with contextlib.closing(_read_only(path)) as database:
+            return _problems(database, path)
+    except sqlite3.DatabaseError as error:
+        return [f"SQLite: {error}"]
     finally:
         os.close(lock)
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    # A log that a killed process has left behind is read with it.
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+
+
+def _revision(database: sqlite3.Connection) -> int:
+    return int(database.execute("SELECT value FROM meta WHERE key = 'revision'").fetchone()[0])
+
+
+def _problems(database: sqlite3.Connection, path: Path) -> list[str]:
+    problems = [f"SQLite: {row[0]}" for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
+    tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not {"meta", "objects"} <= tables:
+        raise StoreError(f"{path}: this is another database, not a store of earmark")
+    _check_version(read_version(database), path)
+    revision = _revision(database)
+    for kind, namespace, name, version, body in database.execute(
+        "SELECT kind, namespace, name, revision, body FROM objects"
+    ):
+        where = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+        if kind not in BY_KIND:
+            problems.append(f"{where}: this kind is not served")
+        if version > revision:
+            problems.append(f"{where}: its revision {version} is newer than the store's {revision}")
+        try:
+            meta = msgspec.json.decode(body)["metadata"]
+            stored = (meta["name"], meta.get("namespace", ""), meta["resourceVersion"])
+        except (msgspec.MsgspecError, KeyError, TypeError) as error:
+            problems.append(f"{where}: its text is damaged: {error}")
+            continue
+        if stored != (name, namespace, str(version)):
+            problems.append(f"{where}: its text belongs to another object or version")
     return problems
