@@ -176,6 +176,8 @@ class FakePreemption(preemption_pb2_grpc.PreemptionServiceServicer):
         self.node = ""
         self.victims: list[common_pb2.PodReference] = []
         self.outcome = preemption_pb2.VICTIM_OUTCOME_DELETED
+        # What becomes of the nomination where there is no node.
+        self.mode = preemption_pb2.NOMINATING_MODE_OVERRIDE
         self.execute_waits: asyncio.Event | None = None
         # Called with the request before Preempt answers.
         self.meanwhile: Callable[[Any], Any] | None = None
@@ -185,9 +187,7 @@ class FakePreemption(preemption_pb2_grpc.PreemptionServiceServicer):
         if self.meanwhile is not None:
             await self.meanwhile(request)
         if not self.node:
-            return preemption_pb2.PreemptResponse(
-                status=status(UNSCHEDULABLE, "not helpful"), mode=preemption_pb2.NOMINATING_MODE_OVERRIDE
-            )
+            return preemption_pb2.PreemptResponse(status=status(UNSCHEDULABLE, "not helpful"), mode=self.mode)
         nomination = common_pb2.Nomination(
             pod=request.input.preemptor.pod,
             node_name=self.node,

@@ -19,6 +19,7 @@ from earmark.framework.queue.entry import QueuedPod
 from earmark.framework.remote import PluginError
 from earmark.framework.sessions import Sessions
 from earmark.framework.timing import Timing
+from earmark.framework.trace import WindowSpans
 from earmark.kube.quantity import QuantityError
 from earmark.kube.recorder import WARNING
 from earmark.runtime import semconv
@@ -49,6 +50,7 @@ class Scheduler:
         self._binder = binder
         self._hook = hook
         self._histories = histories
+        self._spans = WindowSpans(core.env.telemetry, core.env.clock)
         self._filter_names = tuple(plugin.name for plugin in core.filters)
 
     async def attempt(self, queued: QueuedPod) -> None:
@@ -70,14 +72,18 @@ class Scheduler:
             semconv.POD_UID: queued.uid,
             "earmark.attempt": queued.attempts,
         }
+        held, since = core.nominator.get(queued.uid), core.env.clock.now()
         core.idle = False
         try:
             with core.env.telemetry.span(semconv.SCHEDULING_ATTEMPT, attributes):
-                await self._attempt(queued)
+                failure = await self._attempt(queued)
+                outcome, reason = ("scheduled", "") if failure is None else (failure.result, failure.message)
+                self._spans.attempted(held, queued.attempts, since, outcome, reason)
         finally:
             core.idle = True
 
-    async def _attempt(self, queued: QueuedPod) -> None:
+    async def _attempt(self, queued: QueuedPod) -> Failure | None:
+        """Place the pod and begin to bind it; return why not if it could not be."""
         core = self._core
         begun = core.now()
         core.take_snapshot()
@@ -87,8 +93,7 @@ class Scheduler:
             info = PodInfo.of(queued.pod)
         except QuantityError as reason:
             cycle = Cycle(core.next_cycle(), _bare(queued), core.snapshot, timing)
-            await self._fail(queued, cycle, begun, Failure(f"pod's resources: {reason}", rejected=False))
-            return
+            return await self._fail(queued, cycle, begun, Failure(f"pod's resources: {reason}", rejected=False))
         cycle = Cycle(core.next_cycle(), info, core.snapshot, timing, nominated_node=core.nominated_node(queued.pod))
         try:
             node, failure = await self._place(cycle)
@@ -97,9 +102,8 @@ class Scheduler:
             node, failure = "", Failure(str(reason), rejected=False)
         core.metrics.algorithm_duration.observe(core.now() - begun)
         if failure is not None:
-            await self._fail(queued, cycle, begun, failure)
-            return
-        await self._commit(queued, cycle, node, begun)
+            return await self._fail(queued, cycle, begun, failure)
+        return await self._commit(queued, cycle, node, begun)
 
     async def _place(self, cycle: Cycle) -> tuple[str, Failure | None]:
         """Find a node; return it, or why there is none."""
@@ -122,13 +126,13 @@ class Scheduler:
         self._histories.remember(cycle, result.node_reasons)
         return "", Failure(fit.fit_error(cycle.diagnosis, total), rejected=True, nominating=result.nominating)
 
-    async def _commit(self, queued: QueuedPod, cycle: Cycle, node: str, begun: float) -> None:
+    async def _commit(self, queued: QueuedPod, cycle: Cycle, node: str, begun: float) -> Failure | None:
         """Assume, Reserve, and bind in the background (upstream A11, A13)."""
         core = self._core
         if core.current(queued.pod) is None or core.cache.node_of(queued.uid):
             await self._runner.end(cycle, scheduler_plugin_pb2.CYCLE_OUTCOME_POD_DELETED)
             core.queue.done(queued)
-            return
+            return Failure("the pod is gone or placed already", rejected=False)
         core.cache.assume(cycle.pod, node)
         change = core.nominator.clear(queued.uid)
         nomination = change.old if change.old is not None and change.old.generation > 0 else None
@@ -142,11 +146,11 @@ class Scheduler:
         except PluginError as reason:
             _log.warning("pod %s/%s: %s", queued.pod.metadata.namespace, queued.pod.metadata.name, reason)
             self._binder.undo(Binding(queued, cycle, node, begun, nomination), reason)
-            return
+            return Failure(str(reason), rejected=False)
         if status is None:
             self._histories.forget(queued.uid)
             self._binder.begin(Binding(queued, cycle, node, begun, nomination))
-            return
+            return None
         core.cache.forget(queued.uid)
         if nomination is not None:
             self._hook.removed(nomination, hooks.CLEARED)
@@ -154,17 +158,18 @@ class Scheduler:
         core.queue.move(
             ClusterEvent(events.ASSIGNED_POD_DELETE, old=queued.pod), core.now(), lambda p: p.metadata.uid != queued.uid
         )
-        await self._fail(queued, cycle, begun, failure)
+        return await self._fail(queued, cycle, begun, failure)
 
-    async def _fail(self, queued: QueuedPod, cycle: Cycle, begun: float, failure: Failure) -> None:
+    async def _fail(self, queued: QueuedPod, cycle: Cycle, begun: float, failure: Failure) -> Failure:
+        """Handle a failure and return it."""
         core = self._core
         if not failure.rejected:
             _log.warning("pod %s/%s: %s", queued.pod.metadata.namespace, queued.pod.metadata.name, failure.message)
         nomination = await self._failures.handle(queued, cycle, failure)
-        result = "unschedulable" if failure.rejected else "error"
-        core.metrics.attempt_duration.labels(result, core.metrics.profile).observe(core.now() - begun)
+        core.metrics.attempt_duration.labels(failure.result, core.metrics.profile).observe(core.now() - begun)
         if nomination is not None:
             core.spawn(self._preempting.execute(nomination), f"execute {nomination.name} {nomination.generation}")
+        return failure
 
 
 def _bare(queued: QueuedPod) -> PodInfo:

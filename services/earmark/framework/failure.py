@@ -41,6 +41,11 @@ class Failure:
     rejected: bool
     nominating: Nominating = KEEP
 
+    @property
+    def result(self) -> str:
+        """What metrics and spans call it."""
+        return metrics.UNSCHEDULABLE if self.rejected else metrics.ERROR
+
 
 class FailureHandler:
     """See the module."""
@@ -126,9 +131,7 @@ class FailureHandler:
             failure = Failure("the nomination could not be confirmed", rejected=False)
             nomination = None
         await self._hook.delivered()
-        self._core.metrics.schedule_attempts.labels(
-            metrics.UNSCHEDULABLE if failure.rejected else metrics.ERROR, self._core.metrics.profile
-        ).inc()
+        self._core.metrics.schedule_attempts.labels(failure.result, self._core.metrics.profile).inc()
         return failure, nomination
 
     async def _confirm(self, nomination: NominatedPod) -> bool:

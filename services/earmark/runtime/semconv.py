@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-# One trace a settling window: its trace id and root span id are derived (see `settling` in dynamicresources).
+# One trace a settling window: its trace id and root span id are derived (earmark.runtime.settling_trace).
 SETTLING = "settling"
 SETTLING_STARTED = "settling.started"
 VICTIM_TERMINATING = "victim.terminating"
@@ -28,7 +28,7 @@ SPANS: dict[str, str] = {
     CAPACITY_HELD: "t3 to t4: the devices are free and held for the preemptor",
     PREEMPTION_DRY_RUN: "which node and victims preemption would choose: rounds of filters on forks",
     PREEMPTION_EXECUTE: "conditions set and victims deleted, after the nomination was written",
-    SCHEDULING_ATTEMPT: "one scheduling cycle of a pod",
+    SCHEDULING_ATTEMPT: "one scheduling cycle of a pod; a waiting preemptor's stand in its window's trace too",
     SCHEDULING_BINDING: "one binding cycle of a pod: PreBind and bind",
     CLAIM_CONTROLLER_DEALLOCATE: "the emulated claim controller clears one allocation",
     NODE_TERMINATE: "the emulated kubelet ends one pod",
@@ -53,34 +53,25 @@ ATTRIBUTES: dict[str, str] = {
     "earmark.claim": "namespace/name of a claim",
     "earmark.claim.uid": "UID of a claim",
     "earmark.claims": "namespace/name of the victim claims",
-    "earmark.claims.count": "number of victim claims",
     "earmark.devices": "DRIVER/POOL/DEVICE held for the preemptor",
     "earmark.outcome": "how it ended: scheduled, cleared, deleted, failed; for attempts the result",
     "earmark.reason": "why, in words",
     "earmark.candidates": "number of candidate nodes",
     "earmark.nodes": "number of nodes looked at",
-    "earmark.nodes.feasible": "number of nodes that fit",
     "earmark.rounds": "rounds of a dry run: calls of DryRunFilter",
     "earmark.attempt": "number of the pod's scheduling attempt",
     "earmark.priority": "priority of the pod that the span is about",
     "earmark.cycle": "id of the cycle",
-    "earmark.session": "id of the session",
-    "earmark.phase": "phase of a settling window",
     "rpc.system": "grpc",
     "rpc.service": "full name of the RPC service",
     "rpc.method": "name of the RPC",
-    "rpc.grpc.status_code": "numeric status of the RPC",
 }
 
 # Events inside spans.
 EVENTS: dict[str, str] = {
     "victim.deleted": "the API accepted the deletion of one victim",
-    "victim.gone": "one victim has disappeared",
+    "victim.gone": "one victim was gone already, or was taken out of memory before it was bound",
     "victim.failed": "the API refused the deletion of one victim",
-    "claim.deallocated": "the allocation of one victim claim was cleared",
-    "attempt.failed": "an attempt to schedule the preemptor failed while it waited",
-    "nomination.cleared": "the nomination ended before the preemptor was scheduled",
-    "exception": "an exception left the block",
 }
 
 
