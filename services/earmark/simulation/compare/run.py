@@ -84,7 +84,10 @@ def compare(files: Sequence[Path], *, seeds: int, csv: bool) -> int:
     if csv:
         _write_csv(runs)
     else:
-        _print_table(runs, skipped=len(found) - len(scenarios))
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+        print_table(runs, console)
+        if skipped := len(found) - len(scenarios):
+            console.print(f"{skipped} scenario(s) with the gate off left out", style="dim")
     return DONE
 
 
@@ -107,8 +110,8 @@ def _write_csv(runs: _Runs) -> None:
             ))  # fmt: skip
 
 
-def _print_table(runs: _Runs, *, skipped: int) -> None:
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+def print_table(runs: _Runs, console: Console) -> None:
+    """Print scenarios by mode, the sums of several, and what the modes are."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("scenario", overflow="fold")
     table.add_column("mode", no_wrap=True)
@@ -120,15 +123,13 @@ def _print_table(runs: _Runs, *, skipped: int) -> None:
             table.add_section()
         _add_row(table, "" if last == scenario.name else scenario.name, mode.name, results)
         last = scenario.name
-    if runs:
+    if len(runs) > len(MODES):
         table.add_section()
         for mode in MODES:
             _add_row(table, "all" if mode is MODES[0] else "", mode.name, _sums(runs, mode))
     console.print(table)
     for mode in MODES:
         console.print(f"{mode.name:>15}  {mode.text}", style="dim")
-    if skipped:
-        console.print(f"{skipped} scenario(s) with the gate off left out", style="dim")
 
 
 def _add_row(table: Table, name: str, mode: str, results: Sequence[Figures]) -> None:
