@@ -11,7 +11,7 @@ from typing import Any
 from earmark.kube.objects import Pod, ResourceClaim
 
 # Kubernetes' timestamps are cut to whole seconds.
-_CUT_OFF = timedelta(seconds=1)
+_CUT_OFF = timedelta(seconds=2)
 
 
 class Action(enum.Enum):
@@ -70,7 +70,7 @@ def seconds_to_end(pod: Pod, now: datetime, default_grace_seconds: int) -> float
     """Return how long a terminating pod goes on: its grace period, counted from the request.
 
     The deletion timestamp is the end of the grace period, cut to a second. Within a second of the request the kubelet
-    counts by itself, to the fraction; later (a restarted one) the timestamp is all there is.
+    counts by itself, to the fraction, whatever was cut off; later (a restarted one) the timestamp is all there is.
     """
     end = pod.metadata.deletion_timestamp
     if end is None:
