@@ -53,6 +53,12 @@ class Receiver(trace_service_pb2_grpc.TraceServiceServicer):
         with self._lock:
             return sorted((span for span in self._spans if span.trace_id == trace_id), key=lambda span: span.start)
 
+    def about(self, preemptor_uid: str) -> list[Span]:
+        """The spans that name a preemptor, by their start."""
+        with self._lock:
+            mine = [span for span in self._spans if span.attributes.get("earmark.preemptor.uid") == preemptor_uid]
+        return sorted(mine, key=lambda span: span.start)
+
     def services(self) -> set[str]:
         """Everybody who has sent something."""
         with self._lock:

@@ -118,11 +118,11 @@ def up(state: Path, config: Path, environ: dict[str, str] | None = None, seconds
         reader.join(5)
 
 
-def until(holds: Callable[[], bool], seconds: float) -> None:
-    """Poll until something holds; fail after so many seconds."""
+def until(holds: Callable[[], bool], seconds: float, explain: Callable[[], str] = lambda: "") -> None:
+    """Poll until something holds; fail after so many seconds, with an explanation."""
     end = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < end, f"not within {seconds} s"
+        assert time.monotonic() < end, f"not within {seconds} s\n{explain()}"
         time.sleep(0.05)
 
 
