@@ -24,6 +24,8 @@ DEFAULT_GATES: Mapping[str, bool] = {
     "DRADerivedAttributes": False,
     "DRAOptionalNodeOperations": False,
     "DRADeviceCompatibilityGroups": False,
+    # None of Kubernetes': what its maintainers have settled after 1.37.2 (allocator.features.LATER_FIXES).
+    "EarmarkFixesAfter137": True,
 }
 
 

@@ -16,6 +16,12 @@ OPTIONAL_NODE_OPERATIONS = "OptionalNodeOperations"
 PARTITIONABLE_DEVICES = "PartitionableDevices"
 PRIORITIZED_LIST = "PrioritizedList"
 
+LATER_FIXES = "FixesAfter137"
+"""None of upstream's features: what its maintainers have settled after 1.37.2. Without it the answers are 1.37.2's.
+
+An incomplete or invalid pool rejects its node only, in mode All too; claims for admin access only need no counters.
+"""
+
 STABLE_FEATURES = frozenset({ADMIN_ACCESS, PRIORITIZED_LIST, PARTITIONABLE_DEVICES, DEVICE_TAINTS})
 INCUBATING_FEATURES = STABLE_FEATURES | {DEVICE_BINDING_AND_STATUS, CONSUMABLE_CAPACITY, FRACTIONAL_CAPACITY_RANGE}
 EXPERIMENTAL_FEATURES = INCUBATING_FEATURES | {
@@ -49,7 +55,7 @@ def variant_for(features: Iterable[str], channel: str = "") -> str:
     channel: only this one is considered, unless it is "".
     Raises UnsupportedFeatures.
     """
-    wanted = frozenset(features)
+    wanted = frozenset(features) - {LATER_FIXES}
     for name, supported in _VARIANTS:
         if channel in ("", name) and wanted <= supported:
             return name

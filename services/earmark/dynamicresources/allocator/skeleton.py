@@ -12,7 +12,7 @@ from earmark.dynamicresources.allocator import features as gates
 from earmark.dynamicresources.allocator.attributes import AttributeColumns
 from earmark.dynamicresources.allocator.capacity import CapacityError, consumed_capacity
 from earmark.dynamicresources.allocator.counting import Pairs, consumption
-from earmark.dynamicresources.allocator.errors import FATAL, AllocationError
+from earmark.dynamicresources.allocator.errors import FATAL, NODE, AllocationError
 from earmark.dynamicresources.allocator.integers import ConstraintUse
 from earmark.dynamicresources.allocator.nodes import NodeFacts, node_matches
 from earmark.dynamicresources.allocator.pools import GatheredPool
@@ -241,6 +241,10 @@ class _Builder:
                 raise claim.error.again()
             skeleton.slots.append(len(columns))
             skeleton.starts.append(tuple(-1 if column.match else 0 for column in columns))
+        choices = [choice for wish in skeleton.wishes for choice in wish.choices]
+        if gates.LATER_FIXES in self.features and all(choice.alternative.admin for choice in choices):
+            # Looking at a device takes nothing of what its partitions share.
+            skeleton.consumption = {}
 
     def _choice(self, alternative: Alternative, columns: list[AttributeColumns]) -> StaticChoice:
         number = self.alternatives
@@ -343,7 +347,8 @@ class _Builder:
                 self._raise_first(number, mines & before)
                 state = "being updated" if pool.incomplete else "invalid"
                 text = f"asks for all devices, but resource pool {pool.id[0]}/{pool.id[1]} is currently {state}"
-                raise AllocationError(FATAL, f"{alternative.place}: {text}")
+                kind = NODE if gates.LATER_FIXES in self.features else FATAL
+                raise AllocationError(kind, f"{alternative.place}: {text}")
             before |= ((1 << pool.count) - 1) << next(firsts)
         self._raise_first(number, mines)
 
