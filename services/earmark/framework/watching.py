@@ -32,8 +32,12 @@ class Watching:
         core = self._core
         if event.new is None:
             assert event.old is not None
-            core.cache.remove_node(event.old.metadata.name)
+            name = event.old.metadata.name
+            core.cache.remove_node(name)
             core.move(ClusterEvent(events.NODE_DELETE, old=event.old))
+            # Nothing that happens on a node that is gone can help those who wait for room there.
+            core.queue.activate([nominated.uid for nominated in core.nominator.on_node(name)], core.now())
+            core.notify()
             return
         core.cache.put_node(event.new)
         if event.old is None or event.old.metadata.uid != event.new.metadata.uid:
