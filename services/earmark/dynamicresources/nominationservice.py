@@ -23,6 +23,7 @@ class NominationExtensionsServicer(nomination_grpc.NominationExtensionsServiceSe
     async def AddNominatedPod(
         self, request: nomination_extensions_pb2.AddNominatedPodRequest, context: Context
     ) -> nomination_extensions_pb2.AddNominatedPodResponse:
+        """Propose a nomination: what is held for the preemptor, and which claims its victims release."""
         plugin = self._plugin
         session = await plugin.session(request.session, context)
         cycle = await plugin.cycle(session, request.cycle_id, context)
@@ -55,6 +56,7 @@ class NominationExtensionsServicer(nomination_grpc.NominationExtensionsServiceSe
     async def ConfirmNominatedPod(
         self, request: nomination_extensions_pb2.ConfirmNominatedPodRequest, context: Context
     ) -> nomination_extensions_pb2.ConfirmNominatedPodResponse:
+        """Make a proposal the nomination. Idempotent."""
         session = await self._plugin.session(request.session, context)
         pod = await valid(context, lambda: convert.pod_ref(request.pod))
         generation = await valid(context, lambda: convert.at_least(request.generation, 1, "generation"))
@@ -64,6 +66,7 @@ class NominationExtensionsServicer(nomination_grpc.NominationExtensionsServiceSe
     async def RemoveNominatedPod(
         self, request: nomination_extensions_pb2.RemoveNominatedPodRequest, context: Context
     ) -> nomination_extensions_pb2.RemoveNominatedPodResponse:
+        """Take a nomination back, and the claims of victims that were not deleted. Idempotent."""
         session = await self._plugin.session(request.session, context)
         pod = await valid(context, lambda: convert.pod_ref(request.pod))
         generation = await valid(context, lambda: convert.at_least(request.generation, 0, "generation"))
@@ -74,6 +77,7 @@ class NominationExtensionsServicer(nomination_grpc.NominationExtensionsServiceSe
     async def PodEligibleToPreempt(
         self, request: nomination_extensions_pb2.PodEligibleToPreemptRequest, context: Context
     ) -> nomination_extensions_pb2.PodEligibleToPreemptResponse:
+        """Say whether a nominated pod may preempt again (KEP: Deferring further preemption)."""
         session = await self._plugin.session(request.session, context)
         pod = await valid(context, lambda: convert.pod_ref(request.pod))
         eligible, reason = session.core.eligible_to_preempt(pod.uid, request.node_name)
@@ -82,6 +86,7 @@ class NominationExtensionsServicer(nomination_grpc.NominationExtensionsServiceSe
     async def ListNominations(
         self, request: nomination_extensions_pb2.ListNominationsRequest, context: Context
     ) -> nomination_extensions_pb2.ListNominationsResponse:
+        """List what is held and awaited, in the scheduler's state or in a sandbox."""
         core = self._plugin.core
         if request.session.id:
             core = (await self._plugin.session(request.session, context)).core

@@ -46,11 +46,13 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def Describe(
         self, request: scheduler_plugin_pb2.DescribeRequest, context: Context
     ) -> scheduler_plugin_pb2.DescribeResponse:
+        """Say what the plugin is, with its gates and extension points."""
         return handshake.description(self._plugin.settings, self._plugin.instance_id)
 
     async def OpenSession(
         self, request: scheduler_plugin_pb2.OpenSessionRequest, context: Context
     ) -> scheduler_plugin_pb2.OpenSessionResponse:
+        """Begin the scheduler's session, with its complete nominator, or a sandbox."""
         plugin = self._plugin
         await valid(context, lambda: convert.one_of(request.kind, _KINDS, "kind"))
         difference = handshake.mismatch(request, plugin.settings)
@@ -82,12 +84,14 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def KeepSession(
         self, request: scheduler_plugin_pb2.KeepSessionRequest, context: Context
     ) -> scheduler_plugin_pb2.KeepSessionResponse:
+        """Keep a sandbox from ending by silence."""
         await self._plugin.session(request.session, context)
         return scheduler_plugin_pb2.KeepSessionResponse()
 
     async def CloseSession(
         self, request: scheduler_plugin_pb2.CloseSessionRequest, context: Context
     ) -> scheduler_plugin_pb2.CloseSessionResponse:
+        """End a session with all that is in it. Idempotent."""
         self._plugin.sessions.close(await valid(context, lambda: convert.name(request.session.id, "session.id")))
         return scheduler_plugin_pb2.CloseSessionResponse()
 
@@ -96,6 +100,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def PreEnqueue(
         self, request: scheduler_plugin_pb2.PreEnqueueRequest, context: Context
     ) -> scheduler_plugin_pb2.PreEnqueueResponse:
+        """Say for each pod whether it may enter the active queue; one that may not sleeps."""
         session = await self._plugin.session(request.session, context)
         # All are looked at before the first of them may fall asleep: nothing of a bad request is done.
         for position, item in enumerate(request.pods):
@@ -118,6 +123,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def PreFilter(
         self, request: scheduler_plugin_pb2.PreFilterRequest, context: Context
     ) -> scheduler_plugin_pb2.PreFilterResponse:
+        """Open a cycle at the present revision, once the caches have seen what the framework has."""
         plugin = self._plugin
         session = await plugin.session(request.session, context)
         pods = await valid(
@@ -147,6 +153,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def AddPod(
         self, request: scheduler_plugin_pb2.AddPodRequest, context: Context
     ) -> scheduler_plugin_pb2.AddPodResponse:
+        """Add a pod to one node's fork: the opposite of RemovePod."""
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
         pod = await valid(context, lambda: convert.pod_ref(request.pod))
@@ -157,6 +164,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def RemovePod(
         self, request: scheduler_plugin_pb2.RemovePodRequest, context: Context
     ) -> scheduler_plugin_pb2.RemovePodResponse:
+        """Take a pod away from one node's fork: the opposite of AddPod."""
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
         pod = await valid(context, lambda: convert.pod_ref(request.pod))
@@ -167,6 +175,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def Filter(
         self, request: scheduler_plugin_pb2.FilterRequest, context: Context
     ) -> scheduler_plugin_pb2.FilterResponse:
+        """Run both passes on many nodes and keep the results for Score and Reserve."""
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
         checks = await valid(
@@ -178,6 +187,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def FilterForks(
         self, request: scheduler_plugin_pb2.FilterForksRequest, context: Context
     ) -> scheduler_plugin_pb2.FilterForksResponse:
+        """Run both passes on forks of many nodes and keep nothing: one round of a dry run."""
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
         checks = await valid(
@@ -189,6 +199,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def PostFilter(
         self, request: scheduler_plugin_pb2.PostFilterRequest, context: Context
     ) -> scheduler_plugin_pb2.PostFilterResponse:
+        """Deallocate one of the pod's own claims that cannot be used, if there is one."""
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
         status = await self._plugin.post_filter.run(cycle, session.core, write=session.scheduler)
@@ -197,6 +208,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def Score(
         self, request: scheduler_plugin_pb2.ScoreRequest, context: Context
     ) -> scheduler_plugin_pb2.ScoreResponse:
+        """Rank nodes that passed Filter."""
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
         nodes = await valid(
@@ -208,6 +220,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def Reserve(
         self, request: scheduler_plugin_pb2.ReserveRequest, context: Context
     ) -> scheduler_plugin_pb2.ReserveResponse:
+        """Take the node's results in flight, after a look at the live ledger."""
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
         node = await valid(context, lambda: convert.name(request.node_name, "node_name"))
@@ -218,6 +231,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def Unreserve(
         self, request: scheduler_plugin_pb2.UnreserveRequest, context: Context
     ) -> scheduler_plugin_pb2.UnreserveResponse:
+        """Undo Reserve and, as far as it got, PreBind. Idempotent."""
         session = await self._plugin.session(request.session, context)
         pod = await valid(context, lambda: convert.pod_ref(request.pod))
         if session.scheduler:
@@ -229,6 +243,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def PreBind(
         self, request: scheduler_plugin_pb2.PreBindRequest, context: Context
     ) -> scheduler_plugin_pb2.PreBindResponse:
+        """Write allocations and reservations, and wait for binding conditions."""
         session = await self._plugin.session(request.session, context)
         cycle = await self._plugin.cycle(session, request.cycle_id, context)
         node = await valid(context, lambda: convert.name(request.node_name, "node_name"))
@@ -241,6 +256,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def EndCycle(
         self, request: scheduler_plugin_pb2.EndCycleRequest, context: Context
     ) -> scheduler_plugin_pb2.EndCycleResponse:
+        """Close a cycle and say whether the pod sleeps. Idempotent."""
         session = await self._plugin.session(request.session, context)
         pod = await valid(context, lambda: convert.pod_ref(request.pod))
         outcome = request.outcome
@@ -262,6 +278,7 @@ class SchedulerPluginServicer(scheduler_plugin_pb2_grpc.SchedulerPluginServiceSe
     async def WatchWakeUps(
         self, request: scheduler_plugin_pb2.WatchWakeUpsRequest, context: Context
     ) -> AsyncIterator[scheduler_plugin_pb2.WatchWakeUpsResponse]:
+        """Send what was missed since a number, then each wake-up as it comes."""
         session = await self._plugin.session(request.session, context)
         if not session.scheduler:
             await fail(context, grpc.StatusCode.INVALID_ARGUMENT, "session: a sandbox has no wake-ups")

@@ -19,6 +19,7 @@ class SettlementServicer(settlement_pb2_grpc.SettlementServiceServicer):
     async def ListSettlements(
         self, request: settlement_pb2.ListSettlementsRequest, context: Context
     ) -> settlement_pb2.ListSettlementsResponse:
+        """List the newest windows, or those that are open."""
         windows = [item for item in self._tracker.windows() if item.ended is None or not request.open_only]
         return settlement_pb2.ListSettlementsResponse(
             settlements=[convert.settlement_message(item) for item in windows]
@@ -27,6 +28,7 @@ class SettlementServicer(settlement_pb2_grpc.SettlementServiceServicer):
     async def WatchSettlements(
         self, request: settlement_pb2.WatchSettlementsRequest, context: Context
     ) -> AsyncIterator[settlement_pb2.WatchSettlementsResponse]:
+        """Send every open window, then each that changes."""
         watch = self._tracker.watch()
         try:
             while True:

@@ -57,6 +57,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
     async def DryRunFilter(
         self, request: framework_pb2.DryRunFilterRequest, context: Context
     ) -> framework_pb2.DryRunFilterResponse:
+        """Answer one round of filter questions for a preemption."""
         await _named(context, request.cycle_id, "cycle_id")
         try:
             verdicts = await self._dry_runs.dry_run_filter(request.cycle_id, request.queries)
@@ -73,6 +74,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
     async def OpenDryRun(
         self, request: framework_pb2.OpenDryRunRequest, context: Context
     ) -> framework_pb2.OpenDryRunResponse:
+        """Run an attempt for a pod beside the scheduler and keep its cycle for a dry run."""
         wanted = request.pod.pod
         try:
             if request.pod.manifest:
@@ -95,6 +97,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
     async def CloseDryRun(
         self, request: framework_pb2.CloseDryRunRequest, context: Context
     ) -> framework_pb2.CloseDryRunResponse:
+        """End what OpenDryRun opened. Idempotent."""
         await self._dry_runs.close_sandbox(await _named(context, request.cycle_id, "cycle_id"))
         return framework_pb2.CloseDryRunResponse()
 
@@ -103,6 +106,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
     async def PreemptPod(
         self, request: framework_pb2.PreemptPodRequest, context: Context
     ) -> framework_pb2.PreemptPodResponse:
+        """Take a pod out of PreBind; one that is bound, or being bound, has to be deleted."""
         await _named(context, request.pod.uid, "pod.uid")
         by = f"{request.preemptor.namespace}/{request.preemptor.name}"
         return framework_pb2.PreemptPodResponse(preempted=self._binder.preempt(request.pod.uid, by))
@@ -110,6 +114,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
     async def ClearNominations(
         self, request: framework_pb2.ClearNominationsRequest, context: Context
     ) -> framework_pb2.ClearNominationsResponse:
+        """Clear the nominations of lower priority on a node, in memory and in the API."""
         core = self._core
         await _named(context, request.node_name, "node_name")
         response = framework_pb2.ClearNominationsResponse()
@@ -131,6 +136,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
     async def ActivatePods(
         self, request: framework_pb2.ActivatePodsRequest, context: Context
     ) -> framework_pb2.ActivatePodsResponse:
+        """Move pods to the active queue without backoff."""
         for index, pod in enumerate(request.pods):
             await _named(context, pod.uid or pod.name, f"pods[{index}]")
         self._core.queue.activate([self._uid(pod) for pod in request.pods], self._core.now())
@@ -148,6 +154,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
     async def ExplainPod(
         self, request: framework_pb2.ExplainPodRequest, context: Context
     ) -> framework_pb2.ExplainPodResponse:
+        """Say where a pod is and why."""
         pod = request.pod
         await _named(context, pod.name, "pod.name")
         return self._explanations.explain(pod.namespace or "default", pod.name, pod.uid)
@@ -155,4 +162,5 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
     async def ListQueue(
         self, request: framework_pb2.ListQueueRequest, context: Context
     ) -> framework_pb2.ListQueueResponse:
+        """List all pending pods, higher priority first."""
         return framework_pb2.ListQueueResponse(pods=self._explanations.queue())
