@@ -65,6 +65,25 @@ async def test_a_service_that_fails_is_restarted_with_its_last_words(tmp_path: P
     assert "worn out" in notices[0].text
 
 
+async def test_the_wait_before_a_restart_grows(tmp_path: Path) -> None:
+    notices: list[Notice] = []
+    async with supervisor(tmp_path, notices, EARMARK_NODES_FAIL_AFTER="0.5") as running:
+        async with asyncio.timeout(60):
+            while running.restarts("nodes") < 3:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.05)
+    waits = [notice.text.rpartition("; ")[2] for notice in notices if notice.warning]
+    assert waits[:3] == ["restarting in 0.2 s", "restarting in 0.4 s", "restarting in 0.8 s"]
+
+
+async def test_the_api_server_stops_last_so_that_the_others_can_finish(tmp_path: Path) -> None:
+    heard: list[tuple[str, bytes]] = []
+    running = supervisor(tmp_path, [])
+    running._on_line = lambda service, line: heard.append((service, line))
+    async with running:
+        pass
+    assert [service for service, line in heard if line == b"stopped\n"] == ["nodes", "apiserver"]
+
+
 async def test_settings_that_cannot_be_used_end_it_at_once(tmp_path: Path) -> None:
     with pytest.raises(SupervisorError, match="EARMARK_NODES_FAIL_AFTER") as caught:
         async with supervisor(tmp_path, [], EARMARK_NODES_FAIL_AFTER="never"):

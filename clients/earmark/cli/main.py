@@ -51,12 +51,21 @@ class Listed(StrEnum):
 
 
 @app.command()
-def up(config: Config = None, state_dir: StateDir = None) -> None:
+def up(
+    logs: Annotated[bool, typer.Option("--logs", help="Print what the services log, too.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print everything, logs too, as one JSON object a line.")
+    ] = False,
+    config: Config = None,
+    state_dir: StateDir = None,
+) -> None:
     """Start all services on the embedded API and stay up until Ctrl-C."""
+    from earmark.cli.announcing import ForMachines, ForPeople
     from earmark.cli.settings import runtime_settings
     from earmark.cli.up import up as start
 
-    raise typer.Exit(start(runtime_settings(config, state_dir), config))
+    announcer = ForMachines() if json else ForPeople(logs=logs)
+    raise typer.Exit(start(runtime_settings(config, state_dir), config, announcer))
 
 
 @app.command()

@@ -80,10 +80,12 @@ class Supervisor:
         environ: Mapping[str, str] | None = None,
         command: Callable[[str], Sequence[str]] = lambda name: (sys.executable, "-m", f"earmark.{name}"),
         ready_seconds: float = 30.0,
+        on_line: Callable[[str, bytes], None] | None = None,
     ) -> None:
         """Prepare to run `services` with the settings of `config`.
 
-        `notify` is told what happens; `command` is what runs a service; all are to be ready within `ready_seconds`.
+        `notify` is told what happens; `command` is what runs a service; all are to be ready within `ready_seconds`;
+        `on_line` hears each line that a service logs, by the service's name.
         """
         self._runtime = runtime
         self._config = config
@@ -92,6 +94,7 @@ class Supervisor:
         self._environ = dict(os.environ if environ is None else environ)
         self._command = command
         self._ready_seconds = ready_seconds
+        self._on_line = on_line
         self._stopping = False
         self._failed: asyncio.Future[str] | None = None
         self._lock: TextIO | None = None
@@ -198,6 +201,8 @@ class Supervisor:
         with LogFile(self._runtime.log_dir / f"{service.name}.log") as log:
             while line := await _line(process.stdout):
                 log.write(line)
+                if self._on_line is not None:
+                    self._on_line(service.name, line)
                 service.last_lines.append(line.decode(errors="replace").rstrip())
         return await process.wait()
 
