@@ -21,6 +21,7 @@ from earmark.dynamicresources.settlementservice import SettlementServicer
 from earmark.dynamicresources.settling import Metrics, SettlementTracker
 from earmark.dynamicresources.solving import Solver, allocator_features
 from earmark.dynamicresources.state import World
+from earmark.dynamicresources.vanished import VanishedDevices
 from earmark.kube import objects
 from earmark.kube.api import ApiError
 from earmark.kube.recorder import EventRecorder
@@ -55,6 +56,7 @@ class DynamicResources:
             env.tasks,
         )
         self.core.listen(self._tracker.happened)
+        self.core.listen(VanishedDevices(recorder, env.tasks).happened)
         self._caches = Caches(env.api, env.clock, self.core, settings)
         self._plugin = Plugin(
             settings=settings,

@@ -185,6 +185,10 @@ class Inventory:
         """Iterate over all slices."""
         return self._slices.values()
 
+    def slice_named(self, name: str) -> SliceView | None:
+        """Return a slice."""
+        return self._slices.get(name)
+
     def local_slices(self, node: str) -> tuple[SliceView, ...]:
         """Return the slices whose nodeName is the node, by name."""
         local = self._local.get(node)

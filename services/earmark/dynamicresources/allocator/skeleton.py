@@ -241,8 +241,8 @@ class _Builder:
                 raise claim.error.again()
             skeleton.slots.append(len(columns))
             skeleton.starts.append(tuple(-1 if column.match else 0 for column in columns))
-        choices = [choice for wish in skeleton.wishes for choice in wish.choices]
-        if gates.LATER_FIXES in self.features and all(choice.alternative.admin for choice in choices):
+        asked = [choice.alternative for wish in skeleton.wishes for choice in wish.choices]
+        if gates.LATER_FIXES in self.features and all(alternative.admin for alternative in asked):
             # Looking at a device takes nothing of what its partitions share.
             skeleton.consumption = {}
 
