@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from earmark.kube.api import ApiUnavailable, KubeApi
-from earmark.runtime import export, logs, metrics
+from earmark.runtime import export, logs, memory, metrics
 from earmark.runtime.clock import SystemClock
 from earmark.runtime.component import Component, Environment
 from earmark.runtime.environment import RememberedChannels
@@ -89,6 +89,7 @@ def run(
     except SettingsError as error:
         sys.exit(_bad_settings(name, str(error)))
     logs.configure(name, runtime.log_format, runtime.log_level)
+    memory.begin()
     try:
         sys.exit(asyncio.run(_serve(name, runtime, settings, build, open_api)))
     except (AddressError, SettingsError) as error:
@@ -156,9 +157,13 @@ async def _serve(
 async def _watch(name: str, component: Component, server: ServiceServer, end: Callable[[int, str], None]) -> None:
     """Tell health what the component says of itself; end with the parent, if that was asked for."""
     parent = os.getppid() if os.environ.get(SUPERVISED_VARIABLE) else None
-    known = False
+    known = settled = False
     while True:
         ready = component.ready()
+        if ready and not settled:
+            # What the caches have loaded by now stays for as long as the process.
+            memory.settle()
+            settled = True
         if ready != known:
             await server.set_ready(ready=ready)
             _log.info("%s is %s", name, "ready" if ready else "not ready")
