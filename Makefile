@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CONFIG ?= deploy/config/local.toml
+SEEDS ?= 1-100
 SOAKS := $(patsubst tests/soak/soak_%.py,%,$(wildcard tests/soak/soak_*.py))
 SERVICES := apiserver claimcontroller nodes dynamicresources preemption framework
 BENCHES := $(patsubst tests/bench/bench_%.py,%,$(wildcard tests/bench/bench_*.py))
@@ -64,6 +65,9 @@ kep: setup ## Print which test proves which sentence of the KEP; writes docs/kep
 
 mutants: setup ## Break the core on purpose, in many ways: which test catches which
 	@$(BIN)/python tests/mutants/run.py $(ARGS)
+
+random: setup ## Play random scenarios: SEEDS=1-1000, ARGS="--keep DIR --jobs 2"
+	@$(BIN)/python tests/random/run.py $(SEEDS) $(ARGS)
 
 bench-%: setup
 	$(BIN)/python tests/bench/bench_$(subst -,_,$*).py $(ARGS)

@@ -126,6 +126,8 @@ class DryRuns:
         statuses = wire.StatusTable()
         verdicts = common_pb2.NodeVerdicts()
         for status, with_nominated in await self._runner.filter_forks(cycle, rounds):
+            if status is not None:
+                cycle.diagnosis.reject_dry_run(status)
             verdicts.verdicts.append(statuses.index(status or SUCCESS))
             verdicts.with_nominated.append(with_nominated)
         verdicts.statuses.extend(statuses.messages)

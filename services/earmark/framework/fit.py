@@ -25,6 +25,8 @@ class Diagnosis:
     # Ordered, each name once: dicts as ordered sets.
     unschedulable_plugins: dict[str, None] = field(default_factory=dict)
     pending_plugins: dict[str, None] = field(default_factory=dict)
+    # Plugins that rejected nodes while preemption looked for victims.
+    dry_run_plugins: dict[str, None] = field(default_factory=dict)
 
     def status_of(self, node: str) -> Status:
         """Return a node's status, explicit or not."""
@@ -42,6 +44,19 @@ class Diagnosis:
         self.unschedulable_plugins[status.plugin] = None
         if status.code is Code.PENDING:
             self.pending_plugins[status.plugin] = None
+
+    def reject_dry_run(self, status: Status) -> None:
+        """Record the plugin that rejects a node although pods were removed."""
+        if status.plugin and status.rejected:
+            self.dry_run_plugins[status.plugin] = None
+
+    def preemption_failed(self) -> None:
+        """Let the pod wait for the plugins of the dry run as well, which the filters may not have come to.
+
+        A pod that lacks CPU is not asked about devices. If removing others gave it CPU but not devices, what it waits
+        for is devices too, and a device that comes free has to wake it.
+        """
+        self.unschedulable_plugins.update(self.dry_run_plugins)
 
 
 def fit_error(diagnosis: Diagnosis, nodes: int) -> str:

@@ -89,6 +89,8 @@ class Preempting:
         status = wire.to_status(answer.status)
         if status.code is Code.ERROR:
             raise AttemptError(f"preemption: {status.message}")
+        if not status.success:
+            cycle.diagnosis.preemption_failed()
         nominating = KEEP
         if answer.mode == preemption_pb2.NOMINATING_MODE_OVERRIDE:
             nominating = CLEAR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -38,28 +39,40 @@ class Questions:
     # --- nodes -------------------------------------------------------------------------------------------------------
 
     async def hold(self, node: str) -> None:
-        """Stop a node's kubelet, now and in every nodes service that is started while it is held."""
-        self._held[node] = None
+        """Stop a node's kubelet, now and in every nodes service that is started while it is held; or StepRefused."""
         if self._fleet.running(NODES) is not None:
-            await self._nodes().Hold(nodes_pb2.HoldRequest(node_name=node), timeout=CALL_TIMEOUT)
+            await self._hold(node)
+        self._held[node] = None
 
     async def release(self, node: str) -> None:
-        """Let a node's kubelet go on."""
+        """Let a node's kubelet go on; raises StepRefused."""
         self._held.pop(node, None)
-        if self._fleet.running(NODES) is not None:
+        if self._fleet.running(NODES) is None:
+            return
+        try:
             await self._nodes().Release(nodes_pb2.ReleaseRequest(node_name=node), timeout=CALL_TIMEOUT)
+        except grpc.aio.AioRpcError as error:
+            raise _refused(error) from None
 
     async def hold_again(self) -> None:
         """Tell a nodes service that was just started which kubelets are held."""
         for node in self._held:
+            # One that has been removed meanwhile has no kubelet to stop.
+            with suppress(StepRefused):
+                await self._hold(node)
+
+    async def _hold(self, node: str) -> None:
+        try:
             await self._nodes().Hold(nodes_pb2.HoldRequest(node_name=node), timeout=CALL_TIMEOUT)
+        except grpc.aio.AioRpcError as error:
+            raise _refused(error) from None
 
     async def attach(self, request: nodes_pb2.AttachRequest) -> None:
         """Set a condition on a claim's devices; raises StepRefused."""
         try:
             await self._nodes().Attach(request, timeout=CALL_TIMEOUT)
         except grpc.aio.AioRpcError as error:
-            raise StepRefused(error.details() or error.code().name) from None
+            raise _refused(error) from None
 
     def _nodes(self) -> nodes_pb2_grpc.NodesServiceAsyncStub:
         return nodes_pb2_grpc.NodesServiceStub(self._fleet.channel(NODES))
@@ -111,6 +124,10 @@ class Questions:
             return None
         stamp: Timestamp = getattr(item, field)
         return stamp.ToNanoseconds() / 1e9 - self._epoch
+
+
+def _refused(error: grpc.aio.AioRpcError) -> StepRefused:
+    return StepRefused(error.details() or error.code().name)
 
 
 def _name(pod: common_pb2.PodReference) -> str:
