@@ -6,6 +6,7 @@ from earmark.kube.informer import Informer
 from earmark.kube.objects import PodDisruptionBudget
 from earmark.preemption.evaluate import Evaluator
 from earmark.preemption.execute import Executor
+from earmark.preemption.loops import EvictionLoops
 from earmark.preemption.metrics import PreemptionMetrics
 from earmark.preemption.peers import Framework, NominationPlugins
 from earmark.preemption.service import PreemptionService
@@ -26,12 +27,19 @@ class PreemptionComponent:
         framework = Framework(env.channels, settings)
         plugins = NominationPlugins(env.channels, settings)
         metrics, spans = PreemptionMetrics(env.metrics), WindowSpans(env.telemetry)
+        loops = EvictionLoops(
+            rounds=settings.eviction_loop_rounds,
+            first_wait=settings.eviction_loop_wait_seconds,
+            longest_wait=settings.eviction_loop_longest_wait_seconds,
+            remembered=settings.remembered_executions,
+        )
         self._service = PreemptionService(
             env=env,
             framework=framework,
             plugins=plugins,
             evaluator=Evaluator(framework, plugins, env.ids, settings),
-            executor=Executor(framework, env, settings, metrics, spans),
+            executor=Executor(framework, env, settings, metrics, spans, loops),
+            loops=loops,
             budgets=self._budgets,
             metrics=metrics,
             spans=spans,

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from earmark.kube.api import ApiError, ApiUnavailable, KubeApi, PatchType
 from earmark.kube.objects import Pod
-from earmark.kube.recorder import NORMAL, EventRecorder, pod_reference
+from earmark.kube.recorder import NORMAL, WARNING, EventRecorder, pod_reference
 from earmark.preemption.execution import (
     Order,
     Outcome,
@@ -24,6 +24,7 @@ from earmark.preemption.execution import (
     disruption_patch,
     preempted_note,
 )
+from earmark.preemption.loops import EvictionLoops
 from earmark.preemption.metrics import PreemptionMetrics
 from earmark.preemption.peers import Framework, PeerError
 from earmark.preemption.settings import PreemptionSettings
@@ -52,6 +53,8 @@ class _Execution:
     def __init__(self, task: asyncio.Task[tuple[VictimResult, ...]]) -> None:
         self.task = task
         self.callers = 0
+        # Schedulers of pods that it has deleted, other than the preemptor's own.
+        self.foreign: dict[str, None] = {}
 
     @property
     def abandoned(self) -> bool:
@@ -81,6 +84,7 @@ class Executor:
         settings: PreemptionSettings,
         metrics: PreemptionMetrics,
         spans: WindowSpans,
+        loops: EvictionLoops,
     ) -> None:
         self._framework = framework
         self._env = env
@@ -88,6 +92,7 @@ class Executor:
         self._settings = settings
         self._metrics = metrics
         self._spans = spans
+        self._loops = loops
         self._recorder = EventRecorder(env.api, env.clock, controller=settings.reporting_controller)
         self._executions: dict[tuple[str, int], _Execution] = {}
         # By UID the victims that an order works on; two preemptors may share one (KEP: Interaction).
@@ -121,6 +126,7 @@ class Executor:
         end = self._env.clock.now()
         self._metrics.executed(failed=any_failed(results), seconds=(end - begin).total_seconds())
         self._spans.execute(order, results, begin, end)
+        self._look_for_loop(order)
         return results
 
     async def _victims_go(self, order: Order) -> tuple[VictimResult, ...]:
@@ -191,6 +197,8 @@ class Executor:
         self._check_wanted(order)
         outcome = await self._delete(pod, victim, order, scheduler_name)
         if outcome is Outcome.DELETED:
+            if pod.spec.scheduler_name != scheduler_name:
+                self._executions[order.key].foreign[pod.spec.scheduler_name] = None
             await self._tell(victim, order, in_memory=False)
         return outcome
 
@@ -227,6 +235,23 @@ class Executor:
                 return None
             raise
         return found if found.metadata.uid == pod.uid else None
+
+    def _look_for_loop(self, order: Order) -> None:
+        now = self._env.clock.monotonic()
+        loop = self._loops.executed(order.preemptor.uid, self._executions[order.key].foreign, now)
+        if loop is None:
+            return
+        note = loop.note(order.node_name, loop.until - now)
+        _log.warning("eviction loop of %s: %s", order.preemptor, note)
+        preemptor = order.preemptor
+        writing = self._recorder.record(
+            pod_reference(preemptor.namespace, preemptor.name, preemptor.uid),
+            type_=WARNING,
+            reason="EvictionLoop",
+            action="Preempting",
+            note=note,
+        )
+        self._env.tasks.spawn(writing, f"event EvictionLoop {preemptor}")
 
     async def _clear_lower_nominations(self, order: Order) -> None:
         try:

@@ -10,9 +10,10 @@ import grpc
 from earmark.kube.informer import Informer
 from earmark.kube.objects import PodDisruptionBudget
 from earmark.preemption import wire
-from earmark.preemption.decision import Decision, NominationChange
+from earmark.preemption.decision import Decision, NominationChange, not_eligible
 from earmark.preemption.evaluate import Evaluation, Evaluator, propose
 from earmark.preemption.execute import Executor
+from earmark.preemption.loops import EvictionLoops
 from earmark.preemption.metrics import PreemptionMetrics
 from earmark.preemption.peers import Framework, NominationPlugins, PeerError
 from earmark.preemption.trace import WindowSpans
@@ -35,6 +36,7 @@ class PreemptionService(preemption_pb2_grpc.PreemptionServiceServicer):
         plugins: NominationPlugins,
         evaluator: Evaluator,
         executor: Executor,
+        loops: EvictionLoops,
         budgets: Informer[PodDisruptionBudget],
         metrics: PreemptionMetrics,
         spans: WindowSpans,
@@ -44,6 +46,7 @@ class PreemptionService(preemption_pb2_grpc.PreemptionServiceServicer):
         self._plugins = plugins
         self._evaluator = evaluator
         self._executor = executor
+        self._loops = loops
         self._budgets = budgets
         self._metrics = metrics
         self._spans = spans
@@ -55,7 +58,8 @@ class PreemptionService(preemption_pb2_grpc.PreemptionServiceServicer):
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "generation: want a positive number")
         begin = self._env.clock.now()
         try:
-            evaluation = await self._evaluate(situation)
+            loop = self._loops.holding_off(situation.preemptor.pod.uid, self._env.clock.monotonic())
+            evaluation = await self._evaluate(situation) if loop is None else Evaluation(not_eligible(loop.reason))
             decision = evaluation.decision
             records: dict[str, str] = {}
             if decision.change is NominationChange.SET:

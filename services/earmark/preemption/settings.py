@@ -50,5 +50,14 @@ class PreemptionSettings:
     remembered_executions: int = 1000
     """Finished executions whose result is kept, so that a repeated Execute changes nothing."""
 
+    eviction_loop_rounds: int = 3
+    """After so many rounds in which a pod had pods of other schedulers evicted in vain it holds off; 0: never."""
+
+    eviction_loop_wait_seconds: float = 60.0
+    """How long it holds off the first time; it doubles with each further round."""
+
+    eviction_loop_longest_wait_seconds: float = 3600.0
+    """The longest such time."""
+
     reporting_controller: str = "earmark"
     """The reportingController of events."""

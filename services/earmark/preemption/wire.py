@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from earmark.preemption.decision import Decision, NominationChange
 from earmark.preemption.dryrun import Query
 from earmark.preemption.execution import Order, Outcome, VictimResult
@@ -79,8 +81,8 @@ def situation_of(message: framework_pb2.PreemptionInput, field: str = "input") -
             f"{field}.preemption_policy: want PreemptLowerPriority or Never, got {message.preemption_policy!r}"
         )
     statuses = tuple(status_of(status, f"{field}.statuses[{index}]") for index, status in enumerate(message.statuses))
-    now = message.now.ToDatetime(UTC)
-    pods = tuple(_victim(index, pod, now, f"{field}.pods[{index}].pod") for index, pod in enumerate(message.pods))
+    now = _moment(message.now, f"{field}.now")
+    pods = tuple(_victim(index, pod, now, f"{field}.pods[{index}]") for index, pod in enumerate(message.pods))
     nodes = tuple(
         _node(index, node, statuses, pods, f"{field}.nodes[{index}]") for index, node in enumerate(message.nodes)
     )
@@ -94,14 +96,21 @@ def situation_of(message: framework_pb2.PreemptionInput, field: str = "input") -
 def _victim(index: int, message: framework_pb2.CandidatePod, now: datetime, field: str) -> PotentialVictim:
     return PotentialVictim(
         index,
-        pod_id(message.pod, field),
+        pod_id(message.pod, f"{field}.pod"),
         message.priority,
-        message.start_time.ToDatetime(UTC) if message.HasField("start_time") else now,
+        _moment(message.start_time, f"{field}.start_time") if message.HasField("start_time") else now,
         dict(message.labels),
         message.terminating,
         message.preempted_by_scheduler,
         message.in_pod_group,
     )
+
+
+def _moment(message: Timestamp, field: str) -> datetime:
+    try:
+        return message.ToDatetime(UTC)
+    except ValueError as error:
+        raise InvalidInput(f"{field}: {error}") from error
 
 
 def _node(
