@@ -57,7 +57,7 @@ _BINARY_BY_EXPONENT: Final = {exponent: suffix for suffix, exponent in _BINARY_S
 class Quantity:
     """An exact amount. Equality, order and hash are those of the value; `same_struct` compares as Go's == does."""
 
-    __slots__ = ("_big", "_format", "_kept", "_key", "_mantissa", "_scale", "_text")
+    __slots__ = ("_big", "_format", "_kept", "_key", "_mantissa", "_nano", "_scale", "_text")
 
     def __init__(self, mantissa: int, scale: int, big: bool, form: Format, kept: str | None = None) -> None:
         """Make mantissa * 10**scale. Use `parse`, `of` or `of_milli` instead.
@@ -70,6 +70,7 @@ class Quantity:
             kept: the text that it was read from, if Go remembers it.
         """
         self._mantissa = mantissa
+        self._nano: int | None = None
         self._scale = scale
         self._big = big
         self._format = form
@@ -152,7 +153,9 @@ class Quantity:
         Raises:
             QuantityError: for absurd exponents ("1e100000").
         """
-        return _shifted(self._mantissa, self._scale - _NANO)
+        if self._nano is None:
+            self._nano = _shifted(self._mantissa, self._scale - _NANO)
+        return self._nano
 
     def value(self) -> int:
         """The value rounded up to a whole number (Quantity.Value, with its results on overflow)."""

@@ -37,7 +37,8 @@ class CelJudge:
     def __init__(self) -> None:
         self._selectors: dict[str, tuple[Selector | str, _Reader]] = {}
         self._programs: dict[str, Program | str] = {}
-        self._answers: dict[tuple[str, object], bool | str] = {}
+        self._reads: dict[str, frozenset[str] | None] = {}
+        self._answers: dict[tuple[str, object, object], bool | str] = {}
         self._prepared: dict[tuple[SliceView, int], PreparedDevice] = {}
 
     def evaluate(self, expression: str, view: SliceView, position: int) -> bool | str:
@@ -48,7 +49,7 @@ class CelJudge:
         selector, read = found
         if isinstance(selector, str):
             return selector
-        key = (expression, read(view.driver, view.devices[position]))
+        key = (expression, read(view.driver, view.devices[position]), _always_read(view)[position])
         answer = self._answers.get(key)
         if answer is None:
             try:
@@ -75,14 +76,9 @@ class CelJudge:
 
     def reads(self, expression: str) -> frozenset[str] | None:
         """Return the attributes that the expression can read, None if that cannot be told."""
-        try:
-            read = compile_selector(expression).reads()
-        except SelectorCompileError:
-            # It is an error for every device, whatever the device has.
-            return frozenset()
-        if read is None:
-            return None
-        return frozenset(f"{domain}/{name}" for kind, domain, name in read if kind == "attribute")
+        if expression not in self._reads:
+            self._reads[expression] = _attributes_read(expression)
+        return self._reads[expression]
 
     def _prepare(self, view: SliceView, position: int) -> PreparedDevice:
         found = self._prepared.get((view, position))
@@ -91,6 +87,39 @@ class CelJudge:
                 self._prepared.clear()
             found = self._prepared[view, position] = prepare_device(view.driver, view.devices[position])
         return found
+
+
+def _attributes_read(expression: str) -> frozenset[str] | None:
+    try:
+        read = compile_selector(expression).reads()
+    except SelectorCompileError:
+        # It is an error for every device, whatever the device has.
+        return frozenset()
+    if read is None:
+        return None
+    return frozenset(f"{domain}/{name}" for kind, domain, name in read if kind == "attribute")
+
+
+def _always_read(view: SliceView) -> tuple[object, ...]:
+    """Per device what every evaluation depends on, whatever the expression reads (upstream A5.8).
+
+    One value that cannot be converted makes every evaluation an error; versions are the only attributes that need a
+    look, and capacities that are no quantities.
+    """
+    found: tuple[object, ...] | None = view.views.get("always read")
+    if found is None:
+        found = view.views["always read"] = tuple(
+            (
+                *[
+                    item
+                    for item in device.attributes.items()
+                    if item[1].string is None and item[1].int_ is None and item[1].bool_ is None
+                ],
+                *[amount.value for amount in device.capacity.values()],
+            )
+            for device in view.devices
+        )
+    return found
 
 
 def _compiled(expression: str) -> tuple[Selector | str, _Reader]:
@@ -134,14 +163,6 @@ def _reader(selector: Selector) -> _Reader:
                     found.append(None if amount is None else amount.value)
         if shared:
             found.append(device.allow_multiple_allocations)
-        # One value that cannot be converted makes every evaluation an error, read or not (upstream A5.8); versions are
-        # the only ones that need a look, and capacities that are no quantities.
-        for item in attributes.items():
-            value = item[1]
-            if value.string is None and value.int_ is None and value.bool_ is None:
-                found.append(item)
-        for amount in capacity.values():
-            found.append(amount.value)
         return tuple(found)
 
     return reader

@@ -5,7 +5,7 @@ Equal nodes share a skeleton, so nothing here keeps names of devices; errors say
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from earmark.dynamicresources.allocator import features as gates
@@ -19,7 +19,7 @@ from earmark.dynamicresources.allocator.pools import GatheredPool
 from earmark.dynamicresources.allocator.requests import MAX_RESULTS, Alternative, Claim
 from earmark.dynamicresources.allocator.rows import Numbering, bits
 from earmark.dynamicresources.allocator.selecting import Judge
-from earmark.kube.objects import Device, DeviceTaint, DeviceToleration
+from earmark.kube.objects import Device, DeviceCapacity, DeviceTaint, DeviceToleration
 from earmark.kube.quantity import Quantity, QuantityError, parse_quantity
 from earmark.kube.selectors import tolerates
 
@@ -159,6 +159,8 @@ class _Builder:
         self.off_node = 0
         self.alternatives = 0
         self.capacity_numbers: dict[str, int] = {}
+        self.answers: dict[str, dict[int, bool | str]] = {}
+        self.unasked: dict[int, dict[str, Quantity] | None] = {}
 
     # --- devices -----------------------------------------------------------------------------------------------------
 
@@ -297,16 +299,29 @@ class _Builder:
             mask=mask,
         )
 
+    def _consumed(
+        self, device: int, wanted: Mapping[str, Quantity], capacities: Mapping[str, DeviceCapacity]
+    ) -> dict[str, Quantity] | None:
+        """What a request takes of a device; requests that name no capacity all take the same."""
+        if wanted:
+            return consumed_capacity(wanted, capacities, self.fractional)
+        if device not in self.unasked:
+            self.unasked[device] = consumed_capacity(wanted, capacities, self.fractional)
+        return self.unasked[device]
+
     def _select(self, number: int, alternative: Alternative) -> tuple[int, int, dict[int, dict[str, Quantity]]]:
         """Return the devices that can be selected, those whose selection is an error, and amounts (A5, A10)."""
         selected = ((1 << self.skeleton.total) - 1) & ~self.unselectable
         mines = 0
         for expression, place in alternative.expressions:
             passed = 0
+            known = self.answers.setdefault(expression, {})
             for row in self.numbering.rows:
                 for position in bits(selected >> row.first & ((1 << row.count) - 1)):
                     device = row.first + position
-                    answer = self.judge.evaluate(expression, row.view, position)
+                    answer = known.get(device)
+                    if answer is None:
+                        answer = known[device] = self.judge.evaluate(expression, row.view, position)
                     if answer is True:
                         passed |= 1 << device
                     elif answer is not False:
@@ -324,7 +339,7 @@ class _Builder:
                     continue
                 device = row.first + position
                 try:
-                    amounts = consumed_capacity(alternative.capacity, capacities, self.fractional)
+                    amounts = self._consumed(device, alternative.capacity, capacities)
                 except (CapacityError, QuantityError) as error:
                     mines |= 1 << device
                     selected &= ~(1 << device)
