@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from earmark.cli.apply import read_manifests
-from earmark.client import EarmarkClient, ServiceUnavailable
+from earmark.client import CallFailed, EarmarkClient
 from earmark.kube import objects
 from earmark.kube.api import ApiUnavailable
 from earmark.kube.apply import apply
@@ -38,7 +38,7 @@ async def running(repository: Path, tmp_path: Path) -> AsyncIterator[tuple[Super
 async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while True:
-            with contextlib.suppress(ApiUnavailable, ServiceUnavailable):
+            with contextlib.suppress(ApiUnavailable, CallFailed):
                 if await holds():
                     return
             await asyncio.sleep(0.1)
