@@ -20,7 +20,12 @@ class History:
 
     def node_reasons(self) -> list[framework_pb2.NodeReason]:
         """Return the reasons as messages, split where preemption said different things of their nodes."""
-        said = {node: reason.status for reason in self.preemption for node in reason.nodes}
+        said = {
+            node: reason.preemption
+            for reason in self.preemption
+            if reason.HasField("preemption")
+            for node in reason.nodes
+        }
         messages: list[framework_pb2.NodeReason] = []
         for status, nodes in self.reasons:
             groups: dict[bytes, list[str]] = {}
