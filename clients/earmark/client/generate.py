@@ -1,6 +1,7 @@
 """Writes rpcs.py and blocking_rpcs.py from the protos: `python -m earmark.client.generate [FOLDER]`.
 
-The methods, their types and their docstrings are the contract's. A test compares the files with what this makes.
+The methods, their types and their docstrings are the contract's. A test compares the files with what this makes. A new
+service needs, besides, its process in calls.py and its attribute in EarmarkClient and BlockingClient.
 """
 
 from __future__ import annotations
