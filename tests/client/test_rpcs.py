@@ -23,6 +23,7 @@ from support.contract_stack import Stack
 # The attribute of a client that has a service's RPCs.
 ATTRIBUTES = {
     "ClaimControllerService": "claim_controller",
+    "ExplanationService": "explanation",
     "FrameworkService": "framework",
     "NodesService": "nodes",
     "NominationExtensionsService": "nominations",

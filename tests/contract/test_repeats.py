@@ -14,6 +14,7 @@ from earmark.v1 import (
     claim_controller_pb2,
     claim_controller_pb2_grpc,
     common_pb2,
+    explanation_pb2,
     framework_pb2,
     framework_pb2_grpc,
     nodes_pb2,
@@ -339,6 +340,15 @@ async def test_settlements(scheduler: Scheduler) -> None:
     request = settlement_pb2.ListSettlementsRequest(open_only=True)
     answer = await twice("SettlementService/ListSettlements", call, request, plugin_state(scheduler))
     assert [item.preemptor.name for item in answer.settlements] == ["p"]
+
+
+async def test_explain_devices(scheduler: Scheduler) -> None:
+    await scheduler.place("v")
+    pod = await scheduler.ref("p")
+    call = RPCS["ExplanationService/ExplainDevices"].on(scheduler.stack.channel("dynamicresources"))
+    request = explanation_pb2.ExplainDevicesRequest(pod=pod)
+    answer = await twice("ExplanationService/ExplainDevices", call, request, plugin_state(scheduler))
+    assert [item.claim for node in answer.nodes for item in node.devices] == ["default/v-gpu"]
 
 
 # --- the other services ------------------------------------------------------------------------------------------------

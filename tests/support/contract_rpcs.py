@@ -11,6 +11,7 @@ from google.protobuf.descriptor import MethodDescriptor
 
 from earmark.v1 import (
     claim_controller_pb2,
+    explanation_pb2,
     framework_pb2,
     nodes_pb2,
     nomination_extensions_pb2,
@@ -21,6 +22,7 @@ from earmark.v1 import (
 
 _FILES = (
     claim_controller_pb2,
+    explanation_pb2,
     framework_pb2,
     nodes_pb2,
     nomination_extensions_pb2,
@@ -32,6 +34,7 @@ _FILES = (
 # Which process serves which service.
 PROCESS = {
     "ClaimControllerService": "claimcontroller",
+    "ExplanationService": "dynamicresources",
     "FrameworkService": "framework",
     "NodesService": "nodes",
     "NominationExtensionsService": "dynamicresources",

@@ -18,6 +18,7 @@ from typing import Any
 from earmark.client import pods, sandbox, services
 from earmark.client.blocking_rpcs import (
     BlockingClaimControllerRpcs,
+    BlockingExplanationRpcs,
     BlockingFrameworkRpcs,
     BlockingNodesRpcs,
     BlockingNominationExtensionsRpcs,
@@ -38,6 +39,7 @@ class BlockingClient:
         self._portal = portal or Portal()
         self._client = client
         self.claim_controller = BlockingClaimControllerRpcs(self._portal, client.claim_controller)
+        self.explanation = BlockingExplanationRpcs(self._portal, client.explanation)
         self.framework = BlockingFrameworkRpcs(self._portal, client.framework)
         self.nodes = BlockingNodesRpcs(self._portal, client.nodes)
         self.nominations = BlockingNominationExtensionsRpcs(self._portal, client.nominations)

@@ -12,6 +12,7 @@ from google.protobuf import duration_pb2
 from earmark.client.portal import Portal
 from earmark.client.rpcs import (
     ClaimControllerRpcs,
+    ExplanationRpcs,
     FrameworkRpcs,
     NodesRpcs,
     NominationExtensionsRpcs,
@@ -22,6 +23,7 @@ from earmark.client.rpcs import (
 from earmark.v1 import (
     claim_controller_pb2,
     common_pb2,
+    explanation_pb2,
     framework_pb2,
     nodes_pb2,
     nomination_extensions_pb2,
@@ -74,6 +76,30 @@ class BlockingClaimControllerRpcs:
             deallocation: From the end of each consumer to its release.
         """
         return self._portal.call(self._rpcs.set_delays(deallocation=deallocation, timeout=timeout))
+
+
+class BlockingExplanationRpcs:
+    """ExplanationService says what stands between a pod and the devices that it asks for. It changes nothing."""
+
+    def __init__(self, portal: Portal, rpcs: ExplanationRpcs) -> None:
+        self._portal = portal
+        self._rpcs = rpcs
+
+    def explain_devices(
+        self,
+        *,
+        pod: common_pb2.PodReference | None = None,
+        nodes: Iterable[str] = (),
+        timeout: float | None = None,
+    ) -> explanation_pb2.ExplainDevicesResponse:
+        """ExplainDevices looks at each device of each node: which selector it fails, who holds it, what is awaited
+        there.
+
+        Args:
+            pod: The pod, by its UID.
+            nodes: The nodes to look at; empty stands for all.
+        """
+        return self._portal.call(self._rpcs.explain_devices(pod=pod, nodes=nodes, timeout=timeout))
 
 
 class BlockingFrameworkRpcs:

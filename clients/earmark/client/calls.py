@@ -18,6 +18,7 @@ R = TypeVar("R", bound=Message)
 # Which process serves which service.
 PROCESSES: Mapping[str, str] = {
     "ClaimControllerService": "claimcontroller",
+    "ExplanationService": "dynamicresources",
     "FrameworkService": "framework",
     "NodesService": "nodes",
     "NominationExtensionsService": "dynamicresources",

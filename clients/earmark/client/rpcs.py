@@ -14,6 +14,7 @@ from earmark.client.calls import Rpcs, new_request
 from earmark.v1 import (
     claim_controller_pb2,
     common_pb2,
+    explanation_pb2,
     framework_pb2,
     nodes_pb2,
     nomination_extensions_pb2,
@@ -79,6 +80,33 @@ class ClaimControllerRpcs(Rpcs):
         request = new_request(claim_controller_pb2.SetDelaysRequest, fields)
         return await self._caller.unary(
             "ClaimControllerService", "SetDelays", request, claim_controller_pb2.SetDelaysResponse, timeout
+        )
+
+
+class ExplanationRpcs(Rpcs):
+    """ExplanationService says what stands between a pod and the devices that it asks for. It changes nothing."""
+
+    async def explain_devices(
+        self,
+        *,
+        pod: common_pb2.PodReference | None = None,
+        nodes: Iterable[str] = (),
+        timeout: float | None = None,
+    ) -> explanation_pb2.ExplainDevicesResponse:
+        """ExplainDevices looks at each device of each node: which selector it fails, who holds it, what is awaited
+        there.
+
+        Args:
+            pod: The pod, by its UID.
+            nodes: The nodes to look at; empty stands for all.
+        """
+        fields: dict[str, Any] = {
+            "pod": pod,
+            "nodes": nodes,
+        }
+        request = new_request(explanation_pb2.ExplainDevicesRequest, fields)
+        return await self._caller.unary(
+            "ExplanationService", "ExplainDevices", request, explanation_pb2.ExplainDevicesResponse, timeout
         )
 
 

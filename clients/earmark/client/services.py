@@ -14,6 +14,7 @@ from earmark.client import pods
 from earmark.client.calls import Caller
 from earmark.client.rpcs import (
     ClaimControllerRpcs,
+    ExplanationRpcs,
     FrameworkRpcs,
     NodesRpcs,
     NominationExtensionsRpcs,
@@ -41,8 +42,9 @@ class EarmarkClient:
     """An async context manager. Every call ends within `timeout` seconds and raises CallFailed if it fails.
 
     One attribute a service has all its RPCs: `framework`, `preemption`, `plugin` (SchedulerPluginService),
-    `nominations` (NominationExtensionsService), `settlement`, `claim_controller`, `nodes`. Calls that need a session
-    and name none use the client's own sandbox, which is opened by the first of them and kept until the client closes.
+    `nominations` (NominationExtensionsService), `settlement`, `explanation`, `claim_controller`, `nodes`. Calls that
+    need a session and name none use the client's own sandbox, which is opened by the first of them and kept until the
+    client closes.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class EarmarkClient:
         caller = _ClientCaller(self, channels or self._own, timeout)
         self._caller = caller
         self.claim_controller = ClaimControllerRpcs(caller)
+        self.explanation = ExplanationRpcs(caller)
         self.framework = FrameworkRpcs(caller)
         self.nodes = NodesRpcs(caller)
         self.nominations = NominationExtensionsRpcs(caller)

@@ -10,6 +10,7 @@ import grpc
 from earmark.dynamicresources.binding import Binder
 from earmark.dynamicresources.caches import Caches
 from earmark.dynamicresources.core import Core
+from earmark.dynamicresources.explanationservice import ExplanationServicer
 from earmark.dynamicresources.ledger import Ledger
 from earmark.dynamicresources.nominationservice import NominationExtensionsServicer
 from earmark.dynamicresources.plugin import Plugin
@@ -26,6 +27,7 @@ from earmark.kube import objects
 from earmark.kube.api import ApiError
 from earmark.kube.recorder import EventRecorder
 from earmark.runtime.component import Environment, Server
+from earmark.v1.explanation_pb2_grpc import add_ExplanationServiceServicer_to_server
 from earmark.v1.nomination_extensions_pb2_grpc import add_NominationExtensionsServiceServicer_to_server
 from earmark.v1.scheduler_plugin_pb2_grpc import add_SchedulerPluginServiceServicer_to_server
 from earmark.v1.settlement_pb2_grpc import add_SettlementServiceServicer_to_server
@@ -93,6 +95,7 @@ class DynamicResources:
         add_SchedulerPluginServiceServicer_to_server(SchedulerPluginServicer(self._plugin), target)
         add_NominationExtensionsServiceServicer_to_server(NominationExtensionsServicer(self._plugin), target)
         add_SettlementServiceServicer_to_server(SettlementServicer(self._tracker), target)
+        add_ExplanationServiceServicer_to_server(ExplanationServicer(self._plugin, self._tracker), target)
 
     async def start(self) -> None:
         """Begin to follow the API."""

@@ -73,6 +73,11 @@ async def fail(context: Context, code: grpc.StatusCode, text: str) -> NoReturn:
     raise AssertionError("abort returned")
 
 
+async def not_found(context: Context, text: str) -> NoReturn:
+    """End the call because what it names is not there."""
+    await fail(context, grpc.StatusCode.NOT_FOUND, text)
+
+
 async def valid(context: Context, read: Callable[[], R]) -> R:
     """Return what `read` reads from the request, or end the call with INVALID_ARGUMENT naming the field."""
     try:
