@@ -11,7 +11,7 @@ SERVICES := apiserver claimcontroller nodes dynamicresources preemption framewor
 BENCHES := $(patsubst tests/bench/bench_%.py,%,$(wildcard tests/bench/bench_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format demo run $(addprefix run-,$(SERVICES)) simulate kep mutants kubectl protos clean
+.PHONY: help setup test check format demo run oracle-test $(addprefix run-,$(SERVICES)) simulate kep mutants kubectl protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /\1\t/' | \
@@ -33,6 +33,9 @@ $(STAMP): requirements.lock pyproject.toml
 
 test: setup ## Run the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+oracle-test: setup ## Compare the allocator and CEL with Kubernetes' own on random inputs (needs Go and ../shared/oracle)
+	$(BIN)/python tests/oracle/compare.py $(ARGS)
 
 check: setup ## Formatter, linter, types, layers, protos, drift of generated code
 	$(BIN)/ruff format --check services clients tests
