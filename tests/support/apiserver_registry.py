@@ -48,9 +48,8 @@ class Cluster:
     def __init__(self, store: Store | None = None, history_length: int = 1000, **options: Any) -> None:
         self.clock = HandClock()
         self._uids = 0
-        self.registry = Registry(
-            store or MemoryStore(), self.clock, self._uid, history_length=history_length, **options
-        )  # fmt: skip
+        options = {"new_uid": self._uid, "history_length": history_length, **options}
+        self.registry = Registry(store or MemoryStore(), self.clock, **options)
 
     def _uid(self) -> str:
         self._uids += 1

@@ -1,6 +1,6 @@
 """The session of docs/kubectl.md: reads it, runs it with a kubectl, and compares what comes out.
 
-Write the outputs anew with `python tests/support/kubectl_session.py KUBECTL`.
+Write the outputs anew with `PYTHONPATH=tests python -m support.kubectl_session KUBECTL`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from support.e2e_up import up
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 DOCUMENT = REPOSITORY / "docs" / "kubectl.md"
@@ -120,9 +122,6 @@ def differences(steps: list[Step], kubectl: Path, kubeconfig: Path, home: Path) 
 
 def rewrite(kubectl: Path) -> None:
     """Put the outputs of a run into the document; steps whose output has lines left out keep theirs."""
-    sys.path.insert(0, str(REPOSITORY / "tests"))
-    from support.e2e_up import up
-
     text = DOCUMENT.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
