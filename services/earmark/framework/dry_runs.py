@@ -119,10 +119,13 @@ class DryRuns:
         for number, query in enumerate(queries):
             if query.node >= len(names):
                 raise BadQuery(f"queries[{number}].node: {query.node} is beyond the {len(names)} nodes of the input")
-            beyond = next((index for index in query.removed if index >= len(uids)), None)
-            if beyond is not None:
-                raise BadQuery(f"queries[{number}].removed: {beyond} is beyond the {len(uids)} pods of the input")
-            rounds.append((names[query.node], [uids[index] for index in query.removed]))
+            try:
+                removed = list(map(uids.__getitem__, query.removed))
+            except IndexError:
+                beyond = max(query.removed)
+                text = f"queries[{number}].removed: {beyond} is beyond the {len(uids)} pods of the input"
+                raise BadQuery(text) from None
+            rounds.append((names[query.node], removed))
         statuses = wire.StatusTable()
         verdicts = common_pb2.NodeVerdicts()
         for status, with_nominated in await self._runner.filter_forks(cycle, rounds):

@@ -93,7 +93,7 @@ class NodeFilter:
         self._nominator = nominator
         self._pod_of = pod_of
         self._seen: dict[tuple[int, tuple[bool, ...]], Status | None] = {}
-        self._seen_forks: dict[tuple[int, tuple[bool, ...], tuple[str, ...]], Status | None] = {}
+        self._seen_forks: dict[tuple[int, tuple[bool, ...], tuple[str, ...]], Verdict] = {}
 
     def nominated(self, node: str) -> tuple[str, ...]:
         """Return the UIDs that pass 1 adds on a node: other pods of at least the pod's priority (upstream A7.2)."""
@@ -122,10 +122,11 @@ class NodeFilter:
         pods = info.pods
         gone = tuple(sorted([pods[uid].signature for uid in removed if uid in pods]))
         key = (self._snapshot.shape(name), self._answers_by_identity(info), gone)
-        if key not in self._seen_forks:
-            self._seen_forks[key] = self._run(info.without_pods(removed))
-        status = self._seen_forks[key]
-        return Verdict(status, status)
+        found = self._seen_forks.get(key)
+        if found is None:
+            status = self._run(info.without_pods(removed))
+            found = self._seen_forks[key] = Verdict(status, status)
+        return found
 
     def _two_passes(self, info: NodeInfo, nominated: tuple[str, ...]) -> Verdict:
         # A nominated pod that no queue has counts with no resources (upstream A7.7); one that is on the node already

@@ -211,16 +211,13 @@ def _tables(
     queries: Sequence[tuple[str, Sequence[str], Sequence[str]]],
 ) -> tuple[list[str], list[str], list[common_pb2.NodeQuery]]:
     """Nodes and pods are named once, queries by index."""
-    nodes: list[str] = []
-    uids: dict[str, int] = {}
-    messages = []
-    for number, (node, removed, nominated) in enumerate(queries):
-        nodes.append(node)
-        messages.append(
-            common_pb2.NodeQuery(
-                node=number,
-                removed=[uids.setdefault(uid, len(uids)) for uid in removed],
-                nominated=[uids.setdefault(uid, len(uids)) for uid in nominated],
-            )
-        )
-    return nodes, list(uids), messages
+    uids: dict[str, None] = {}
+    for _, removed, nominated in queries:
+        uids.update(dict.fromkeys(removed))
+        uids.update(dict.fromkeys(nominated))
+    index = dict(zip(uids, range(len(uids)), strict=True)).__getitem__
+    messages = [
+        common_pb2.NodeQuery(node=number, removed=list(map(index, removed)), nominated=list(map(index, nominated)))
+        for number, (_, removed, nominated) in enumerate(queries)
+    ]
+    return [node for node, _, _ in queries], list(uids), messages

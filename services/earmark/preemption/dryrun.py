@@ -47,14 +47,14 @@ class _Trial:
 
     def after(self, fits: bool) -> _Trial:
         """The pod at `position` stays, or is a victim."""
-        if fits:
-            return replace(self, position=self.position + 1)
-        return replace(
-            self,
-            position=self.position + 1,
-            victims=(*self.victims, self.order[self.position]),
-            violations=self.violations + (self.position < self.violating),
-        )
+        # One is made for each pod and node: not by replace().
+        victims, violations = self.victims, self.violations
+        if not fits:
+            victims = (*victims, self.order[self.position])
+            violations += self.position < self.violating
+        return _Trial(
+            self.node, self.potential, self.order, self.violating, self.position + 1, victims, violations
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ def filter_request(cycle_id: str, queries: Iterable[Query]) -> framework_pb2.Dry
         cycle_id=cycle_id,
         queries=[
             # Sorted, so that equal nodes ask equal questions whatever was tried first.
-            common_pb2.NodeQuery(node=query.node.index, removed=sorted(pod.index for pod in query.removed))
+            common_pb2.NodeQuery(node=query.node.index, removed=sorted([pod.index for pod in query.removed]))
             for query in queries
         ],
     )
@@ -180,10 +180,10 @@ def verdicts_of(message: common_pb2.NodeVerdicts, wanted: int) -> tuple[Status, 
     if len(message.verdicts) != wanted:
         raise InvalidInput(f"verdicts: want {wanted}, got {len(message.verdicts)}")
     statuses = tuple(status_of(status) for status in message.statuses)
-    beyond = next((index for index in message.verdicts if index >= len(statuses)), None)
-    if beyond is not None:
+    beyond = max(message.verdicts, default=0)
+    if message.verdicts and beyond >= len(statuses):
         raise InvalidInput(f"verdicts: {beyond} is past the {len(statuses)} statuses")
-    return tuple(statuses[index] for index in message.verdicts)
+    return tuple(map(statuses.__getitem__, message.verdicts))
 
 
 # --- what goes out ---------------------------------------------------------------------------------------------------
