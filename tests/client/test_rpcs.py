@@ -20,18 +20,6 @@ from support.client_stack import client_of
 from support.contract_rpcs import RPCS, Rpc
 from support.contract_stack import Stack
 
-# The attribute of a client that has a service's RPCs.
-ATTRIBUTES = {
-    "ClaimControllerService": "claim_controller",
-    "ExplanationService": "explanation",
-    "FrameworkService": "framework",
-    "NodesService": "nodes",
-    "NominationExtensionsService": "nominations",
-    "PreemptionService": "preemption",
-    "SchedulerPluginService": "plugin",
-    "SettlementService": "settlement",
-}
-
 
 @pytest.fixture
 async def stack() -> AsyncIterator[Stack]:
@@ -43,7 +31,9 @@ async def stack() -> AsyncIterator[Stack]:
 
 def method_of(client: EarmarkClient, rpc: Rpc) -> Callable[..., Any]:
     name = ProtoRpc(rpc.method, "", "", "", rpc.streaming, ()).python_name
-    found: Callable[..., Any] = getattr(getattr(client, ATTRIBUTES[rpc.service]), name)
+    of_service = f"{rpc.service.removesuffix('Service')}Rpcs"
+    (rpcs,) = [value for value in vars(client).values() if type(value).__name__ == of_service]
+    found: Callable[..., Any] = getattr(rpcs, name)
     return found
 
 
