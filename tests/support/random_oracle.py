@@ -270,7 +270,24 @@ def obstacle(photo: Photo, pod: Data, node: str, removed: Collection[str] = (), 
             continue
         if "nodeSelector" in allocation and not _selected(photo, allocation["nodeSelector"], node):
             return "claim elsewhere"
+        if not _attached(photo.claims[name]):
+            return "claim elsewhere"
     return ""
+
+
+def _attached(claim: Data) -> bool:
+    """Whether the drivers have said of all devices that they are ready, and of none that it has failed."""
+    said = {
+        (item["driver"], item["pool"], item["device"]): {c["type"] for c in item.get("conditions", []) if c["status"] == "True"}
+        for item in claim["status"].get("devices", [])
+    }  # fmt: skip
+    for result in _results(claim):
+        true = said.get((result["driver"], result["pool"], result["device"]), set())
+        if not true.issuperset(result.get("bindingConditions", [])) or true & set(
+            result.get("bindingFailureConditions", [])
+        ):
+            return False
+    return True
 
 
 def _holds(photo: Photo, pod: Data, other: Data) -> str:

@@ -13,7 +13,7 @@ from earmark.framework.cycle import Cycle, CycleRunner
 from earmark.framework.hooks import NominationHook
 from earmark.framework.nominator import NominatedPod
 from earmark.framework.pod_status import KEEP, Nominating
-from earmark.framework.queue.entry import QueuedPod, Strategy
+from earmark.framework.queue.entry import Place, QueuedPod, Strategy
 from earmark.framework.remote import PluginError
 from earmark.framework.writer import PodWriter
 from earmark.kube import objects
@@ -21,6 +21,7 @@ from earmark.kube.recorder import WARNING
 from earmark.v1 import nomination_extensions_pb2, scheduler_plugin_pb2
 
 _LONGEST_NOTE = 1024
+_LONGEST_WAIT_SECONDS = 30.0
 
 _STRATEGIES = {
     int(scheduler_plugin_pb2.SLEEP_VERDICT_QUEUE): Strategy.AFTER_BACKOFF,
@@ -117,6 +118,9 @@ class FailureHandler:
         queued.message = failure.message
         self._event(pod, failure.message)
         written = await self._writer.failed(pod, reason, failure.message, nominating)
+        if not written and nominating.nomination is None:
+            later = self._explain_later(queued, reason, failure.message, nominating)
+            self._core.spawn(later, f"explain {pod.metadata.namespace}/{pod.metadata.name}")
         nomination = nominating.nomination
         if nomination is not None and (
             not written or nominator.get(uid) is None or not await self._confirm(nomination)
@@ -133,6 +137,26 @@ class FailureHandler:
         await self._hook.delivered()
         self._core.metrics.schedule_attempts.labels(failure.result, self._core.metrics.profile).inc()
         return failure, nomination
+
+    async def _explain_later(self, queued: QueuedPod, reason: str, message: str, nominating: Nominating) -> None:
+        """Write what the API has not taken, until it does or a later attempt has something else to say.
+
+        Otherwise a pod that sleeps would show no reason, or a nomination that nobody stands by, until its next attempt.
+        """
+        core = self._core
+        wait = core.settings.reconnect_seconds
+        while True:
+            await core.env.clock.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
+            pod = core.current(queued.pod)
+            if pod is None or pod.spec.node_name or core.cache.node_of(queued.uid) or queued.message is not message:
+                return
+            if nominating.override and core.nominator.get(queued.uid) is not None:
+                return
+            if queued.place is Place.IN_FLIGHT:
+                continue
+            if await self._writer.failed(pod, reason, message, nominating):
+                return
 
     async def _confirm(self, nomination: NominatedPod) -> bool:
         for plugin in self._core.remotes:
