@@ -21,6 +21,7 @@ from earmark.v1.scheduler_plugin_pb2_grpc import SchedulerPluginServiceStub
 from earmark.v1.settlement_pb2_grpc import SettlementServiceStub
 from support.dra_cluster import EverythingMatches
 from support.embedded_world import World
+from support.uncertain_api import answer_late
 
 pytestmark = pytest.mark.virtual
 
@@ -480,6 +481,28 @@ async def test_a_refused_write_is_an_error_that_names_the_claim(scheduler: Sched
     status = (await scheduler.pre_bind(cycle_id)).status
     assert status.code == common_pb2.STATUS_CODE_ERROR
     assert status.reasons[0].startswith("add allocation and reservation to claim default/v-gpu: ")
+
+
+@pytest.mark.kep("F58")
+@pytest.mark.parametrize("writes", [1, 2], ids=["finalizer", "both"])
+async def test_a_write_that_was_done_though_the_server_failed_counts(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch, writes: int
+) -> None:
+    cycle_id, _ = await scheduler.reserve("v")
+    left = answer_late(monkeypatch, scheduler.world.api, "patch", times=writes)
+    assert (await scheduler.pre_bind(cycle_id)).status.code == SUCCESS
+    assert left == [0]
+    assert [entry.name for entry in (await scheduler.claim("v")).status.reserved_for] == ["v"]
+
+
+@pytest.mark.kep("F58")
+async def test_a_server_that_fails_and_has_not_written_is_an_error_at_once(scheduler: Scheduler) -> None:
+    cycle_id, _ = await scheduler.reserve("v")
+    scheduler.world.registry.faults.fail(STATUS_PATCH, times=1, status=500)
+    before = scheduler.world.seconds
+    assert (await scheduler.pre_bind(cycle_id)).status.code == common_pb2.STATUS_CODE_ERROR
+    assert scheduler.world.seconds - before < 1
+    assert (await scheduler.claim("v")).status.allocation is None
 
 
 async def test_a_new_scheduler_takes_over_what_an_older_one_had_in_flight(scheduler: Scheduler) -> None:

@@ -27,6 +27,7 @@ from earmark.v1 import (
 from support.embedded_world import World
 from support.framework_fakes import NAME, SERVICE, SKIP, UNRESOLVABLE, UNSCHEDULABLE, FakePlugin, Stand, status
 from support.framework_objects import manifest, node, pod
+from support.uncertain_api import answer_late
 
 pytestmark = pytest.mark.virtual
 
@@ -147,6 +148,19 @@ async def test_an_api_that_is_away_only_makes_it_wait(alone: Stand, monkeypatch:
     monkeypatch.setattr(api, "bind", bind)
     await alone.world.until(25)
     assert await alone.node_of("a") == "n1"
+
+
+async def test_a_binding_that_was_done_though_the_server_failed_counts(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stand.create(node("n1"))
+    await stand.world.until(1)
+    left = answer_late(monkeypatch, stand.world.api, "bind")
+    await stand.create(pod("a"))
+    await stand.world.until(3)
+    assert (left, await stand.node_of("a")) == ([0], "n1")
+    assert not stand.plugin.requests("Unreserve"), "what a bound pod uses is not given back"
+    assert stand.plugin.requests("EndCycle")[-1].outcome == scheduler_plugin_pb2.CYCLE_OUTCOME_BOUND
 
 
 # --- a cycle with a plugin -------------------------------------------------------------------------------------------

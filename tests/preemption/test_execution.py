@@ -17,6 +17,7 @@ from earmark.runtime.clock import LoopClock
 from earmark.v1 import common_pb2, preemption_pb2, preemption_pb2_grpc
 from support.embedded_world import World, node, pod
 from support.preemption_peers import FakeFramework, FakePlugin, serve
+from support.uncertain_api import answer_late
 
 pytestmark = pytest.mark.virtual
 
@@ -225,6 +226,16 @@ async def test_a_lost_answer_is_looked_into_and_nothing_is_deleted_twice(setup: 
     deleted = setup.count_deletes()
     assert await setup.execute(await setup.order("v")) == {"v": "DELETED"}
     assert deleted == (["v"] if done else ["v", "v"])
+
+
+async def test_a_victim_that_was_deleted_though_the_server_failed_is_no_failure(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await setup.victims("v")
+    request = await setup.order("v")
+    left = answer_late(monkeypatch, setup.world.api, "delete")
+    assert await setup.execute(request) == {"v": "DELETED"}
+    assert left == [0]
 
 
 async def test_an_api_that_stays_away_is_a_failure_after_a_bounded_time(setup: Setup) -> None:

@@ -124,8 +124,13 @@ class Binder:
         if claim is None:
             return error(f"claim {uid} got deleted in the meantime")
         conflicts = 0
+        refused: tuple[str, ApiError] | None = None
         while True:
             step = next_bind_write(claim, binding.pod, allocation, self._clock.now(), timestamps=self._timestamps)
+            if refused is not None and isinstance(step, Write) and step.what == refused[0]:
+                # The server failed, and it has not done it all the same.
+                return error(f"{refused[0]}: {refused[1]}")
+            refused = None
             if isinstance(step, Done):
                 return SUCCESS
             if isinstance(step, Impossible):
@@ -136,11 +141,12 @@ class Binder:
             try:
                 claim = await self._send(claim, step)
             except ApiError as refusal:
-                if not refusal.conflict:
-                    return error(f"{step.what}: {refusal}")
-                conflicts += 1
-                if conflicts >= _ATTEMPTS:
-                    return error(f"{step.what}: {refusal}")
+                if refusal.uncertain:
+                    refused = (step.what, refusal)
+                else:
+                    conflicts += 1
+                    if not refusal.conflict or conflicts >= _ATTEMPTS:
+                        return error(f"{step.what}: {refusal}")
                 await self._clock.sleep(_CONFLICT_SECONDS * (1 + 0.1 * self._ids.random()))
                 fresh = await self._read(claim)
                 if isinstance(fresh, Status):
@@ -173,12 +179,12 @@ class Binder:
         while True:
             try:
                 fresh = await self._api.get(ResourceClaim, name, namespace)
-            except ApiUnavailable:
+            except (ApiError, ApiUnavailable) as trouble:
+                if isinstance(trouble, ApiError) and not trouble.uncertain:
+                    return error(f"get updated claim {namespace}/{name} after conflict: {trouble}")
                 await self._clock.sleep(backoff)
                 backoff = min(2 * backoff, _LONGEST_BACKOFF_SECONDS)
                 continue
-            except ApiError as refusal:
-                return error(f"get updated claim {namespace}/{name} after conflict: {refusal}")
             if fresh.metadata.uid != claim.metadata.uid:
                 return error(f"claim {namespace}/{name} got deleted in the meantime")
             self._core.commit(claim_seen(self._core.world, fresh, written=True))
@@ -281,6 +287,7 @@ class Binder:
     async def _clean_claim(self, pod: PodRef, uid: str, *, deallocate: bool) -> None:
         claim = self._core.world.claim_by_uid(uid)
         backoff = _FIRST_BACKOFF_SECONDS
+        failures = 0
         while claim is not None:
             step = next_unreserve_write(claim, pod, deallocate=deallocate)
             if isinstance(step, Done):
@@ -289,7 +296,8 @@ class Binder:
                 claim = await self._send(claim, step)
                 continue
             except ApiError as refusal:
-                if not refusal.conflict:
+                failures += refusal.uncertain
+                if not (refusal.conflict or refusal.uncertain) or failures >= _ATTEMPTS:
                     # As upstream: the reservation stays, and the claim controller or the next attempt deals with it.
                     _log.warning("%s: %s", step.what, refusal)
                     return

@@ -221,31 +221,43 @@ class Binder:
     async def _bind(self, binding: Binding) -> Status | None:
         meta = binding.queued.pod.metadata
         while True:
+            refused: ApiError | None = None
             try:
                 await self._core.env.api.bind(meta.namespace, meta.name, meta.uid, binding.node)
                 return None
             except ApiError as refusal:
+                refused = refusal
                 if self._bound_here(binding):
                     return None
-                return error(f"binding rejected: {refusal}")
+                if not refusal.uncertain:
+                    return error(f"binding rejected: {refusal}")
             except ApiUnavailable as failure:
-                # The outcome is unknown: ask until it is known.
                 _log.warning("binding pod %s/%s: the API is away: %s", meta.namespace, meta.name, failure)
                 self._core.api_away = True
                 await self._core.env.clock.sleep(self._core.settings.reconnect_seconds)
+            # What came of it is not known: nothing may be given back before it is.
             outcome = await self._look(binding)
             if outcome is not None:
                 return None if outcome.success else outcome
+            if refused is not None:
+                return error(f"binding rejected: {refused}")
 
     async def _look(self, binding: Binding) -> Status | None:
-        """Look at the pod in the API: success if it is bound here, an error if it cannot be any more, else None."""
+        """Look at the pod in the API, however long that is away.
+
+        Returns success if the pod is bound here, an error if it cannot be any more, None if it is not bound.
+        """
         meta = binding.queued.pod.metadata
-        try:
-            found = await self._core.env.api.get(objects.Pod, meta.name, meta.namespace)
-        except ApiError as refusal:
-            return error(f"binding rejected: {refusal}")
-        except ApiUnavailable:
-            return None
+        while True:
+            try:
+                found = await self._core.env.api.get(objects.Pod, meta.name, meta.namespace)
+                break
+            except ApiError as refusal:
+                if not refusal.uncertain:
+                    return error(f"binding rejected: {refusal}")
+            except ApiUnavailable:
+                self._core.api_away = True
+            await self._core.env.clock.sleep(self._core.settings.reconnect_seconds)
         if found.metadata.uid != meta.uid or found.spec.node_name not in ("", binding.node):
             return error("binding rejected: the pod is another one or bound elsewhere")
         return SUCCESS if found.spec.node_name else None

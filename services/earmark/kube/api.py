@@ -79,6 +79,11 @@ class ApiError(Exception):
         """The resourceVersion of a watch is too old: list again."""
         return self.status == 410
 
+    @property
+    def uncertain(self) -> bool:
+        """The server failed, for example in waiting for its store: a write may have been carried out all the same."""
+        return self.status >= 500
+
 
 class ApiUnavailable(Exception):
     """The API could not be reached or broke off; the outcome of a write is unknown. Retry after a while."""

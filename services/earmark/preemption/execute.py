@@ -39,8 +39,8 @@ _log = logging.getLogger(__name__)
 
 ABANDONED = "whoever asked for the execution is gone"
 
-# The server asks for patience, without having looked at the request.
-_BUSY = (429, 503)
+# The server asks for patience.
+_BUSY = 429
 
 
 class _Abandoned(Exception):
@@ -224,7 +224,18 @@ class Executor:
                 raise
             return Outcome.DELETED
 
-        return await self._retrying(order, attempt)
+        try:
+            return await self._retrying(order, attempt)
+        except (ApiError, ApiUnavailable) as error:
+            if isinstance(error, ApiError) and not error.uncertain:
+                raise
+            # The last try may have been carried out all the same.
+            found = await self._get(victim)
+            if found is None:
+                return Outcome.GONE
+            if found.metadata.deletion_timestamp is not None:
+                return Outcome.DELETED
+            raise
 
     async def _get(self, pod: PodId) -> Pod | None:
         """Return the pod; None if it is gone, also if another has taken its name."""
@@ -299,5 +310,5 @@ def _worth_another_try(error: BaseException) -> bool:
     if isinstance(error, PeerError):
         return error.away
     return isinstance(error, ApiUnavailable) or (
-        isinstance(error, ApiError) and (error.conflict or error.status in _BUSY)
+        isinstance(error, ApiError) and (error.conflict or error.uncertain or error.status == _BUSY)
     )

@@ -22,7 +22,7 @@ def transient(error: BaseException) -> bool:
     if isinstance(error, grpc.aio.AioRpcError):
         return error.code() in _RETRYABLE_CODES
     return isinstance(error, ApiUnavailable) or (
-        isinstance(error, ApiError) and (error.conflict or error.status >= 500)
+        isinstance(error, ApiError) and (error.conflict or error.uncertain)
     )
 
 
