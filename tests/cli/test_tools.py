@@ -63,9 +63,82 @@ def test_allocate_answers_each_line(capsys: pytest.CaptureFixture[str], monkeypa
     assert (two["id"], two["results"]) == ("two", None)
 
 
-def test_a_line_that_is_no_json_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert earmark("allocate", monkeypatch=monkeypatch, stdin="{}\nx\n") == 2
-    assert capsys.readouterr().err.startswith("earmark: stdin:2: not valid JSON")
+def test_each_line_that_is_no_problem_is_named_and_the_others_are_answered(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stdin = "\n".join(["x", json.dumps(PROBLEM), "[1]", '{"id": 7}'])
+    assert earmark("allocate", monkeypatch=monkeypatch, stdin=stdin) == 2
+    said = capsys.readouterr()
+    first, second = said.err.splitlines()
+    assert first.startswith("earmark: stdin:1: not valid JSON: ")
+    assert second == "earmark: stdin:3: want a JSON object, found a list"
+    good, bad = [json.loads(line) for line in said.out.splitlines()]
+    assert good["id"] == "one"
+    assert (bad["id"], bad["results"], bad["error_kind"]) == (7, None, "input")
+
+
+def test_fields_that_are_wrong_are_named_by_their_place(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken: dict[str, Any] = json.loads(json.dumps(PROBLEM))
+    broken["slices"][0]["spec"]["devices"][0]["name"] = 5
+    unknown = {**PROBLEM, "features": ["NoSuchThing"]}
+    stdin = f"{json.dumps(broken)}\n{json.dumps(unknown)}"
+    assert earmark("allocate", monkeypatch=monkeypatch, stdin=stdin) == 0
+    one, two = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert one["error_kind"] == two["error_kind"] == "input"
+    assert "slices[0].spec.devices[0].name" in one["error"]
+    assert "unknown feature 'NoSuchThing'" in two["error"]
+
+
+def test_share_ids_are_fresh_or_fixed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shareable: dict[str, Any] = json.loads(json.dumps(PROBLEM))
+    shareable["slices"][0]["spec"]["devices"][0]["allowMultipleAllocations"] = True
+    file = tmp_path / "problems.jsonl"
+    file.write_text(f"{json.dumps(shareable)}\n" * 2)
+
+    def share_ids(*options: str) -> list[str]:
+        assert earmark("allocate", *options, str(file), monkeypatch=monkeypatch) == 0
+        answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        return [answer["results"][0]["devices"]["results"][0]["shareID"] for answer in answers]
+
+    assert share_ids("--fixed-share-ids") == ["aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"] * 2
+    assert len(set(share_ids())) == 2
+
+
+def test_a_file_that_is_not_there_is_bad_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert earmark("allocate", "no-such-file", monkeypatch=monkeypatch) == 2
+    assert capsys.readouterr().err.startswith("earmark: no-such-file: ")
+
+
+def test_a_search_ends_at_the_lines_deadline(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Subset sums over counters that all differ: nothing but time ends this."""
+    amounts = [1000 + 7 * k * k for k in range(40)]
+    hard: dict[str, Any] = json.loads(json.dumps(PROBLEM))
+    base = {**hard["slices"][0]["spec"], "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 2}}
+    devices = [
+        {"name": f"d{k}", "consumesCounters": [{"counterSet": "cs", "counters": {
+            "a": {"value": str(amount)}, "b": {"value": str(9000 - amount)}}}]}
+        for k, amount in enumerate(amounts)
+    ]  # fmt: skip
+    middle = sum(amounts) // 2
+    counters = {"a": {"value": str(middle)}, "b": {"value": str(20 * 9000 - middle)}}
+    hard["slices"] = [
+        {"metadata": {"name": "s"}, "spec": {**base, "devices": devices}},
+        {"metadata": {"name": "t"}, "spec": {**{k: v for k, v in base.items() if k != "devices"},
+                                             "sharedCounters": [{"name": "cs", "counters": counters}]}},
+    ]  # fmt: skip
+    hard["claims"][0]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 20
+    hard["timeout_ms"] = 100
+    assert earmark("allocate", monkeypatch=monkeypatch, stdin=json.dumps(hard)) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["results"], answer["error_kind"]) == (None, "timeout")
 
 
 @pytest.mark.parametrize(

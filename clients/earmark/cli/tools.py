@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
-from earmark.cli.errors import FAILED, BadInput
+from earmark.cli.errors import BAD_INPUT, FAILED, BadInput
 from earmark.dynamicresources.allocator.jsonlines import FIXED_SHARE_ID, allocate_line
 from earmark.dynamicresources.allocator.judge import CelJudge
 from earmark.dynamicresources.celcheck import answer, explain, readable
 from earmark.dynamicresources.devicecel import SelectorCompileError
 from earmark.kube.manifests import ManifestError, load_manifests
 from earmark.kube.objects import ResourceSlice
+
+# Upstream's filterTimeout, for lines that say nothing else.
+_TIMEOUT_SECONDS = 10.0
 
 
 def _lines(file: Path) -> Iterator[tuple[str, str]]:
@@ -34,18 +38,36 @@ def _lines(file: Path) -> Iterator[tuple[str, str]]:
 
 
 def allocate(file: Path, fixed_share_ids: bool) -> int:
-    """Answer allocation problems, one JSON object a line; return 0. Raises BadInput for a line that is not JSON."""
+    """Answer allocation problems, one JSON object a line.
+
+    Each line that is one is answered, with an error of kind "input" if its fields are not those of a problem. Of every
+    other line one message goes to standard error. Returns 0, or 2 if there was such a line. A search ends after the
+    line's `timeout_ms`, by default 10 seconds (upstream's filterTimeout), as an error of kind "timeout".
+    """
     judge = CelJudge()
     share_id = (lambda: FIXED_SHARE_ID) if fixed_share_ids else (lambda: str(uuid.uuid4()))
+    status = 0
     for where, line in _lines(file):
         try:
             problem = json.loads(line)
         except ValueError as error:
-            raise BadInput(f"{where}: not valid JSON: {error}") from error
+            print(f"earmark: {where}: not valid JSON: {error}", file=sys.stderr)
+            status = BAD_INPUT
+            continue
         if not isinstance(problem, dict):
-            raise BadInput(f"{where}: want a JSON object, found a {type(problem).__name__}")
-        print(json.dumps(allocate_line(problem, share_id=share_id, judge=judge)), flush=True)
-    return 0
+            print(f"earmark: {where}: want a JSON object, found a {type(problem).__name__}", file=sys.stderr)
+            status = BAD_INPUT
+            continue
+        expired = _deadline(problem.get("timeout_ms"))
+        print(json.dumps(allocate_line(problem, share_id=share_id, expired=expired, judge=judge)), flush=True)
+    return status
+
+
+def _deadline(timeout_ms: object) -> Callable[[], bool]:
+    """Return whether the time for one line is over, from now on."""
+    seconds = timeout_ms / 1000 if isinstance(timeout_ms, int | float) and timeout_ms > 0 else _TIMEOUT_SECONDS
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end
 
 
 def answer_lines() -> int:
