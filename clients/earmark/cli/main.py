@@ -14,6 +14,7 @@ import typer
 
 from earmark.cli.compare import compare
 from earmark.cli.errors import CommandError
+from earmark.cli.explain import explain
 
 app = typer.Typer(
     name="earmark",
@@ -126,6 +127,7 @@ def simulate(
 
 
 app.command()(compare)
+app.command()(explain)
 
 
 @app.command()

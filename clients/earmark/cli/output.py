@@ -6,6 +6,7 @@ import os
 import sys
 
 from rich.console import Console
+from rich.text import Text
 
 
 class Terminal(Console):
@@ -13,6 +14,15 @@ class Terminal(Console):
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
         super().__init__(highlight=False, stderr=stderr, quiet=quiet)
+
+    def print_indented(self, line: str) -> None:
+        """Print a line; what is folded of it stays under its beginning, two columns further in."""
+        text = line.lstrip(" ")
+        indent = len(line) - len(text)
+        for number, part in enumerate(Text(text).wrap(self, max(20, self.width - indent - 2))):
+            self.print(Text(" " * (indent + (2 if number else 0))) + part, soft_wrap=True)
+        if not text:
+            self.print()
 
     def on_broken_pipe(self) -> None:
         """Go on without output: `earmark demo | head` still cleans up after itself, and nobody gets a traceback."""
