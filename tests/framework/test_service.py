@@ -569,3 +569,18 @@ async def test_a_pod_is_explained(stand: Stand) -> None:
     assert (listed.pod.name, listed.queue, listed.priority) == ("p", "unschedulable", 1000)
     bound = common_pb2.PodReference(namespace="default", name="v")
     assert (await service(stand).ExplainPod(framework_pb2.ExplainPodRequest(pod=bound), timeout=1)).where == "bound"
+
+
+@pytest.mark.kep("F14")
+async def test_a_victim_that_cannot_be_deleted_for_good_is_not_tried_without_a_pause(stand: Stand) -> None:
+    victim = await with_victim(stand)
+    stand.preemption.node, stand.preemption.victims = "n1", [victim]
+    stand.preemption.outcome = preemption_pb2.VICTIM_OUTCOME_FAILED
+    await preemptor(stand)
+    await stand.world.until(1.5)
+    assert len(stand.plugin.requests("Execute")) == 2, "the second time at once"
+    await stand.world.until(61)
+    assert len(stand.plugin.requests("Execute")) < 12, "then less and less often, every 10 s in the end"
+    stand.preemption.outcome = preemption_pb2.VICTIM_OUTCOME_DELETED
+    await stand.world.until(75)
+    assert (await stand.world.pod("p")).status.nominated_node_name == "n1"

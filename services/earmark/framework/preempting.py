@@ -45,6 +45,8 @@ class Preempting:
         self._dry_runs = dry_runs
         self._hook = hook
         self._writer = writer
+        # By UID of the preemptor: executions in a row that left a victim undeleted.
+        self._in_vain: dict[str, int] = {}
 
     # --- deciding ----------------------------------------------------------------------------------------------------
 
@@ -120,6 +122,7 @@ class Preempting:
                 "; ".join(f"{r.pod.namespace}/{r.pod.name}: {r.error}" for r in results if r.outcome in _NOT_DELETED),
             )
             await self.give_up(nomination, not_deleted)
+        await self._pause_after(nomination.uid, failed=bool(not_deleted))
         in_memory = any(r.outcome == preemption_pb2.VICTIM_OUTCOME_PREEMPTED_IN_MEMORY for r in results)
         core.gate.end(nomination.uid, nomination.generation)
         if not_deleted or in_memory:
@@ -127,6 +130,22 @@ class Preempting:
             core.queue.activate([nomination.uid], core.now())
         core.queue.ungate(nomination.uid, DEFAULT_PREEMPTION, core.now())
         core.notify()
+
+    async def _pause_after(self, uid: str, *, failed: bool) -> None:
+        """Keep the gate closed for a while where executions fail in a row.
+
+        The pod is tried again at once after the first (F14). A victim that cannot be deleted for good would be chosen
+        again and again without a pause: its preemptor is activated, and so never backs off.
+        """
+        if not failed or self._core.queue.get(uid) is None:
+            self._in_vain.pop(uid, None)
+            return
+        before = self._in_vain.get(uid, 0)
+        self._in_vain[uid] = before + 1
+        if before:
+            settings = self._core.settings
+            seconds = settings.initial_backoff_seconds * 2.0 ** min(before - 1, 32)
+            await self._core.env.clock.sleep(min(settings.max_backoff_seconds, seconds))
 
     async def _victims(self, nomination: NominatedPod) -> list[preemption_pb2.VictimResult]:
         """Call Execute until it is answered; empty once the nomination no longer stands."""
