@@ -8,11 +8,13 @@ from datetime import datetime, timedelta
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from earmark.dynamicresources import windowrecord
 from earmark.dynamicresources.happened import NominationRecorded
 from earmark.dynamicresources.nominating import Removal
 from earmark.dynamicresources.sessions import Sessions, StaleEpoch, UnknownSession
 from earmark.dynamicresources.settlement import Phase, Window, Windows
 from earmark.dynamicresources.settling import NominationMetrics
+from earmark.kube.objects import Event, ObjectMeta
 from support.dra_cluster import NOW, Cluster
 
 
@@ -166,3 +168,38 @@ def test_a_restored_window_keeps_its_beginning() -> None:
     [window] = windows.all()
     # The victim went while nobody looked.
     assert (window.t0, window.t1) == (NOW, later)
+
+
+def test_an_ended_window_is_read_back_from_its_event() -> None:
+    watched = Watched()
+    watched.cluster.nominate("p", "n1", ["v"])
+    watched.after(10)
+    watched.cluster.delete_pod("v")
+    watched.cluster.remove("p", Removal.BOUND)
+    window = watched.window
+    text = windowrecord.write(window)
+
+    def event(**annotations: str) -> Event:
+        return Event(reason=windowrecord.REASON, metadata=ObjectMeta(annotations=annotations))
+
+    assert windowrecord.read(event(**{windowrecord.ANNOTATION: text})) == window
+    assert windowrecord.read(event()) is None
+    assert windowrecord.read(event(**{windowrecord.ANNOTATION: "{}"})) is None
+    assert windowrecord.read(event(**{windowrecord.ANNOTATION: text.replace('"version":1', '"version":2')})) is None
+
+
+def test_restored_windows_are_bounded_and_do_not_replace_what_this_process_has_seen() -> None:
+    watched = Watched()
+    watched.cluster.nominate("p", "n1", ["v"])
+    open_one = watched.window
+    earlier = [
+        replace(open_one, generation=number, t0=NOW - timedelta(seconds=100 - number), ended=NOW, outcome="scheduled")
+        for number in (1, 10, 11, 12)
+    ]
+    assert earlier[0].key == open_one.key
+    windows = Windows(3)
+    windows.restore([*earlier])
+    assert [window.generation for window in windows.all()] == [10, 11, 12]
+    watched.windows.restore(earlier)
+    assert [window.generation for window in watched.windows.all()] == [10, 11, 12, 1]
+    assert watched.window is open_one

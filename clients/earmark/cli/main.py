@@ -15,6 +15,7 @@ import typer
 from earmark.cli.compare import compare
 from earmark.cli.errors import CommandError
 from earmark.cli.explain import explain
+from earmark.cli.timeline import timeline
 
 app = typer.Typer(
     name="earmark",
@@ -128,6 +129,7 @@ def simulate(
 
 app.command()(compare)
 app.command()(explain)
+app.command()(timeline)
 
 
 @app.command()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import cast
 
 import grpc
 
+from earmark.dynamicresources import windowrecord
 from earmark.dynamicresources.binding import Binder
 from earmark.dynamicresources.caches import Caches
 from earmark.dynamicresources.core import Core
@@ -24,15 +26,18 @@ from earmark.dynamicresources.solving import Solver, allocator_features
 from earmark.dynamicresources.state import World
 from earmark.dynamicresources.vanished import VanishedDevices
 from earmark.kube import objects
-from earmark.kube.api import ApiError
+from earmark.kube.api import ApiError, ApiUnavailable
 from earmark.kube.recorder import EventRecorder
 from earmark.runtime.component import Environment, Server
+from earmark.runtime.retry import retrying
 from earmark.v1.explanation_pb2_grpc import add_ExplanationServiceServicer_to_server
 from earmark.v1.nomination_extensions_pb2_grpc import add_NominationExtensionsServiceServicer_to_server
 from earmark.v1.scheduler_plugin_pb2_grpc import add_SchedulerPluginServiceServicer_to_server
 from earmark.v1.settlement_pb2_grpc import add_SettlementServiceServicer_to_server
 
 _REPORTING_CONTROLLER = "earmark-dynamicresources"
+
+_log = logging.getLogger(__name__)
 
 
 class DynamicResources:
@@ -100,6 +105,19 @@ class DynamicResources:
     async def start(self) -> None:
         """Begin to follow the API."""
         self._caches.start(self._env.tasks)
+        if self._settings.settlement_events:
+            self._env.tasks.spawn(self._restore_windows(), "restore settling windows")
+
+    async def _restore_windows(self) -> None:
+        """Take past windows from the Events that told of their ends; without them only the history is shorter."""
+        try:
+            events = await retrying(
+                lambda: self._env.api.list(objects.Event), clock=self._env.clock, ids=self._env.ids
+            )  # fmt: skip
+        except (ApiError, ApiUnavailable) as error:
+            _log.warning("past settling windows are not known: events cannot be listed: %s", error)
+            return
+        self._tracker.restore(window for event in events.items if (window := windowrecord.read(event)) is not None)
 
     def ready(self) -> bool:
         """Whether the caches have synced."""

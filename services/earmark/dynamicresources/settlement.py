@@ -6,7 +6,7 @@ Pure: (windows, what happened, now) -> changed windows.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -117,6 +117,12 @@ class Windows:
     def all(self) -> tuple[Window, ...]:
         """Return the windows, oldest first."""
         return tuple(self._windows.values())
+
+    def restore(self, windows: Iterable[Window]) -> None:
+        """Put ended windows of an earlier process before those of this one, which know better of the same key."""
+        earlier = {window.key: window for window in sorted(windows, key=lambda item: (item.t0, item.generation))}
+        self._windows = {key: window for key, window in earlier.items() if key not in self._windows} | self._windows
+        self._trim()
 
     def apply(self, event: Happened, pods: Mapping[str, bool], now: datetime) -> list[WindowChange]:
         """Take in what happened; return the windows that this changed.

@@ -6,7 +6,7 @@ changes is settlement.py's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram
@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from earmark.dynamicresources import windowrecord
 from earmark.dynamicresources.happened import Happened, NominationEnded, NominationRecorded
 from earmark.dynamicresources.settings import Settings
 from earmark.dynamicresources.settlement import Window, WindowChange, Windows
@@ -119,6 +120,10 @@ class SettlementTracker:
         """Return the windows, oldest first."""
         return self._windows.all()
 
+    def restore(self, windows: Iterable[Window]) -> None:
+        """Take over ended windows that an earlier process has seen."""
+        self._windows.restore(windows)
+
     def watch(self) -> SettlementWatch:
         """Return a watch that gets every window that is open, and changes from now on."""
         watch = SettlementWatch(self._settings.settlements_kept)
@@ -206,9 +211,10 @@ class SettlementTracker:
             writing = self._recorder.record(
                 pod_reference(pod.namespace, pod.name, pod.uid),
                 type_=NORMAL,
-                reason="PreemptionSettled",
+                reason=windowrecord.REASON,
                 action="Settling",
                 note=summary(window),
+                annotations={windowrecord.ANNOTATION: text} if (text := windowrecord.write(window)) else None,
             )
             self._tasks.spawn(writing, f"event settled {pod.name}")
 

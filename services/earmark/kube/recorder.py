@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
 from earmark.kube import objects
 from earmark.kube.api import ApiError, ApiUnavailable, KubeApi
@@ -51,11 +52,16 @@ class EventRecorder:
         action: str,
         note: str,
         related: objects.ObjectReference | None = None,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Write one event about `regarding`, dated now."""
         now = self._clock.now()
         event = objects.Event(
-            metadata=objects.ObjectMeta(generate_name=f"{regarding.name}.", namespace=regarding.namespace or "default"),
+            metadata=objects.ObjectMeta(
+                generate_name=f"{regarding.name}.",
+                namespace=regarding.namespace or "default",
+                annotations=dict(annotations or {}),
+            ),
             # A MicroTime needs its fraction, and one of zero is not written out.
             event_time=now.replace(microsecond=now.microsecond or 1),
             reporting_controller=self._controller,
