@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from earmark.runtime.logfile import LogFile
 
 
@@ -30,3 +32,15 @@ def test_a_line_that_is_longer_than_a_file_is_kept_whole(tmp_path: Path) -> None
         log.write(b"x" * 20)
     assert path.read_bytes() == b"x" * 20
     assert not (tmp_path / "a.log.1").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
+def test_a_line_that_cannot_be_written_is_lost_and_the_next_one_is_tried(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.symlink_to("/dev/full")
+    with LogFile(path) as log:
+        log.write(b"one\n")
+        path.unlink()
+        log.write(b"two\n")
+    assert log.lost == 1
+    assert path.read_bytes() == b"two\n"

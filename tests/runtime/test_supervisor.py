@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,36 @@ async def test_a_service_that_fails_is_restarted_with_its_last_words(tmp_path: P
     assert "nodes" in notices[0].service
     assert "ended with status 1" in notices[0].text
     assert "worn out" in notices[0].text
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
+async def test_a_service_is_restarted_also_when_its_log_cannot_be_written(tmp_path: Path) -> None:
+    notices: list[Notice] = []
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/nodes.log").symlink_to("/dev/full")
+    async with supervisor(tmp_path, notices, EARMARK_NODES_FAIL_AFTER="0.5") as running:
+        async with asyncio.timeout(30):
+            while running.restarts("nodes") < 2:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.05)
+    assert "worn out" in notices[0].text
+
+
+async def test_a_service_that_cannot_be_started_for_now_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notices: list[Notice] = []
+    start, left = asyncio.create_subprocess_exec, [2]
+
+    async def refused(*command: str, **options: Any) -> asyncio.subprocess.Process:
+        if command[-1] == "nodes" and left[0]:
+            left[0] -= 1
+            raise OSError(11, "Resource temporarily unavailable")
+        return await start(*command, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refused)
+    async with supervisor(tmp_path, notices) as running:
+        assert sorted(running.processes()) == ["apiserver", "nodes"]
+    assert "cannot be started: [Errno 11]" in notices[0].text
 
 
 async def test_the_wait_before_a_restart_grows(tmp_path: Path) -> None:

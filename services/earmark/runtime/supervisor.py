@@ -164,10 +164,14 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         while not self._stopping:
             begun = loop.time()
-            status = await self._run(service)
+            try:
+                status = await self._run(service)
+                reason = _reason(status, service.last_lines)
+            except OSError as error:
+                # No process, memory or file to be had just now.
+                status, reason = 1, f"cannot be started: {error}"
             if self._stopping:
                 return
-            reason = _reason(status, service.last_lines)
             if status == 2:
                 if self._failed is not None and not self._failed.done():
                     self._failed.set_result(f"{service.name}: {reason}")
