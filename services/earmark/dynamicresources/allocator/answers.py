@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from earmark.dynamicresources.allocator import features as gates
+from earmark.dynamicresources.allocator.building import make_skeleton
 from earmark.dynamicresources.allocator.compile import compile_task
 from earmark.dynamicresources.allocator.decode import decode
 from earmark.dynamicresources.allocator.errors import NODE, TIMEOUT, AllocationError
@@ -18,7 +19,7 @@ from earmark.dynamicresources.allocator.quick import Quick
 from earmark.dynamicresources.allocator.requests import Claim
 from earmark.dynamicresources.allocator.selecting import Judge
 from earmark.dynamicresources.allocator.signature import ReadSet
-from earmark.dynamicresources.allocator.skeleton import Skeleton, make_skeleton
+from earmark.dynamicresources.allocator.skeleton import Skeleton
 from earmark.dynamicresources.allocator.solve import solve
 from earmark.dynamicresources.allocator.usage import Merged, PoolState
 from earmark.dynamicresources.allocator.witness import Witness
@@ -97,6 +98,7 @@ class Answers:
         self._witnesses = remembered.witnesses
         self._quick: dict[int, Quick | None] = {}
         self._views: dict[str, tuple[NodeFacts, NodeView]] = {}
+        self._local_only = not inventory.shared_slices()
         alternatives = [
             alternative for claim in claims for request in claim.requests for alternative in request.alternatives
         ]
@@ -176,6 +178,11 @@ class Answers:
 
     def _view(self, node: NodeFacts) -> NodeView:
         """Return the node's view, which is the same one for all questions of a problem. Raises AllocationError."""
+        if self._local_only:
+            local = self._inventory.local(node.name)
+            kept: NodeView | None = local.views.get(self._reads) if local is not None else None
+            if kept is not None:
+                return kept
         known = self._views.get(node.name)
         if known is not None and known[0] is node:
             return known[1]
@@ -224,10 +231,10 @@ class Answers:
     def _solution(
         self, view: NodeView, node: NodeFacts, states: list[list[PoolState]], expired: Callable[[], bool]
     ) -> Solution | None:
-        skeleton = self._skeleton(view, node)
+        skeleton = self._skeletons.get(view.signature) or self._skeleton(view, node)
         key = _key(view, states)
-        if key in self._solutions:
-            solution = self._solutions[key]
+        solution: Solution | None = self._solutions.get(key, _UNREAD)
+        if solution is not _UNREAD:
             if solution is None and skeleton.invalid_pools:
                 raise AllocationError(NODE, _INVALID)
             return solution

@@ -20,6 +20,7 @@ class NodeView:
     def __init__(self, pools: list[GatheredPool], node: NodeFacts, reads: ReadSet) -> None:
         self.pools = pools
         self.usable = [pool for pool in pools if not (pool.incomplete or pool.invalid)]
+        self.only = self.usable[0] if len(self.usable) == 1 else None
         self.signature = reads.interner.number(node_signature(pools, node, reads))
         self._devices: dict[int, tuple[int, ...]] = {}
 
@@ -61,6 +62,8 @@ class NodeView:
         """Return the pools' states per ledger; a ledger that says the same as the one before is left out."""
         if len(ledgers) == 1:
             ledger = ledgers[0]
+            if self.only is not None:
+                return [[pool_state(self.only, ledger.pool(self.only.id))]]
             return [[pool_state(pool, ledger.pool(pool.id)) for pool in self.usable]]
         found: list[list[PoolState]] = []
         for ledger in ledgers:
