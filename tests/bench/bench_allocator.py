@@ -1,8 +1,9 @@
 """How long the allocator takes, and upstream beside it in the same run where its oracle programs are built.
 
-    python tests/bench/bench_allocator.py [--json FILE] [--oracle PROGRAM] [--fleet PROGRAM] [--nodes 5000] [SECTION ...]
+    python tests/bench/bench_allocator.py [--json FILE] [--docs] [--nodes 5000] [--quick] [SECTION ...]
 
-Times are CPU time of one thread. The collector is frozen once the fleet is loaded, as a service does.
+Times are CPU time of one thread; garbage is collected as in a service's process. Upstream's programs are built from
+../shared/oracle where that and Go are there. `--docs` writes the table into docs/performance.md.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import gc
 import json
 import os
+import platform
 import random
 import resource
 import subprocess
@@ -18,21 +20,28 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from earmark.dynamicresources.allocator import Allocator, NodeFacts
+from earmark.dynamicresources.allocator import Allocator
 from earmark.dynamicresources.allocator.jsonlines import Question
 from earmark.dynamicresources.allocator.judge import CelJudge
-from earmark.dynamicresources.inventory import Inventory
+from earmark.dynamicresources.cycles import open_cycle
+from earmark.dynamicresources.filtering import NodeCheck, run_filter
 from earmark.dynamicresources.ledger import Ledger
-from earmark.kube.objects import AllocationResult, DeviceClass, ResourceClaim, ResourceSlice
+from earmark.dynamicresources.settings import Settings
+from earmark.dynamicresources.solving import Solver, allocator_features
+from earmark.kube.objects import ResourceClaim
+from earmark.runtime import memory as collecting
 
-DRIVER = "gpu.example.com"
-GPUS = 8
-SHARED = Path(__file__).resolve().parent.parent.parent.parent / "shared" / "conformance" / "allocator"
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from support.allocator_fleet import GPUS, Fleet, occupied, wanting
+from support.oracle_programs import ROOT, built, missing
+
+COLUMNS = ("what", "ours_ms", "upstream_ms", "ratio", "mib")
+SHARED = ROOT.parent / "shared" / "conformance" / "allocator"
 
 
 @dataclass
@@ -50,7 +59,7 @@ class Report:
 
     @staticmethod
     def line(row: dict[str, Any]) -> str:
-        rest = ", ".join(f"{k} {v}" for k, v in row.items() if k not in ("what", "ours_ms", "upstream_ms", "ratio"))
+        rest = ", ".join(f"{k} {v}" for k, v in row.items() if k not in COLUMNS)
         upstream = f"{row['upstream_ms']:12.1f} {row['ratio']:7.3f}" if "ratio" in row else " " * 20
         return f"{row['what']:46s} {row['ours_ms']:12.1f} {upstream}  {rest}"
 
@@ -102,8 +111,7 @@ def recorded(report: Report, options: argparse.Namespace) -> None:
     taken = 0.0
     for _ in range(2):
         questions = [Question.read(line) for line in inputs]
-        gc.collect()
-        gc.freeze()
+        collecting.settle()
         taken, _ = cpu_ms(lambda questions=questions: [answer(question, judge) for question in questions])
         gc.unfreeze()
     upstream = None
@@ -126,71 +134,6 @@ def oracle_ms(options: argparse.Namespace, inputs: Sequence[dict[str, Any]], *fl
 # --- a fleet ---------------------------------------------------------------------------------------------------------
 
 
-class Fleet:
-    """Nodes with 8 devices each; `differ` makes every device's counters its own."""
-
-    def __init__(self, nodes: int, *, differ: bool = False) -> None:
-        chance = random.Random(1)
-        self.nodes = [NodeFacts(f"node-{number:05d}") for number in range(nodes)]
-        slices: list[ResourceSlice] = []
-        for node in self.nodes:
-            for made in self._slices(node.name, chance if differ else None):
-                # Through JSON, so that texts are as little shared as on the wire.
-                slices.append(msgspec.json.decode(msgspec.json.encode(made), type=ResourceSlice))
-        classes = [msgspec.convert({"metadata": {"name": "gpu"}, "spec": {"selectors": [
-            {"cel": {"expression": f'device.driver == "{DRIVER}"'}}]}}, DeviceClass)]  # fmt: skip
-        self.inventory = Inventory.of(slices, classes)
-
-    def _slices(self, name: str, chance: random.Random | None) -> list[dict[str, Any]]:
-        devices = [
-            {"name": f"gpu-{k}", "capacity": {"memory": {"value": "80Gi"}}, "attributes": {
-                "uuid": {"string": f"GPU-{name}-{k}"}, "model": {"string": "H100"}, "index": {"int": k}}}
-            for k in range(GPUS)
-        ]  # fmt: skip
-        base = {"driver": DRIVER, "nodeName": name}
-        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
-        if chance is None:
-            return [{"metadata": {"name": name}, "spec": {**base, "pool": pool, "devices": devices}}]
-        pool["resourceSliceCount"] = 2
-        for device in devices:
-            amounts = {counter: {"value": str(chance.randint(5, 40))} for counter in ("a", "b")}
-            device["consumesCounters"] = [{"counterSet": "cs", "counters": amounts}]
-        sets = [{"name": "cs", "counters": {"a": {"value": "120"}, "b": {"value": "120"}}}]
-        return [
-            {"metadata": {"name": name}, "spec": {**base, "pool": pool, "devices": devices}},
-            {"metadata": {"name": f"{name}-c"}, "spec": {**base, "pool": pool, "sharedCounters": sets}},
-        ]
-
-    def charged(self, keep: Callable[[int, int], bool]) -> Ledger:
-        """A ledger in which claim node/device holds that device."""
-        ledger = Ledger()
-        for number, node in enumerate(self.nodes):
-            for k in range(GPUS):
-                if keep(number, k):
-                    ledger = ledger.charge(f"{node.name}/{k}", holding(node.name, k))
-        return ledger
-
-
-def holding(node: str, device: int) -> AllocationResult:
-    result = {"request": "r", "driver": DRIVER, "pool": node, "device": f"gpu-{device}"}
-    return msgspec.convert({"devices": {"results": [result]}}, AllocationResult)
-
-
-def wanting(*counts: int) -> ResourceClaim:
-    """A claim as in the upstream fleet program: so many H100 of at least 40Gi."""
-    expression = (
-        f'device.attributes["{DRIVER}"].model == "H100" && '
-        f'device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'
-    )
-    requests = [
-        {"name": f"gpu-{n}", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count,
-                                         "selectors": [{"cel": {"expression": expression}}]}}
-        for n, count in enumerate(counts)
-    ]  # fmt: skip
-    return msgspec.convert({"metadata": {"name": "c", "namespace": "default", "uid": "u"},
-                            "spec": {"devices": {"requests": requests}}}, ResourceClaim)  # fmt: skip
-
-
 def filtering(report: Report, options: argparse.Namespace) -> None:
     """One pod against every node, then the next pod of the same shape."""
     upstream = fleet_ms(options, "-job", "filter", "-nodes", str(options.nodes))
@@ -204,8 +147,7 @@ def filtering(report: Report, options: argparse.Namespace) -> None:
         ledger = fleet.charged(keep)
         allocator = Allocator(fleet.inventory)
         queries = [(node, [ledger]) for node in fleet.nodes]
-        gc.collect()
-        gc.freeze()
+        collecting.settle()
         for turn in ("first pod", "next pod"):
             taken, outcomes = cpu_ms(
                 lambda allocator=allocator, queries=queries: allocator.prepare([wanting(4)]).allocate_many(
@@ -223,12 +165,47 @@ def dry_run(report: Report, options: argparse.Namespace) -> None:
     fleet = Fleet(options.nodes)
     ledger = fleet.charged(lambda number, k: True)
     allocator = Allocator(fleet.inventory)
-    gc.collect()
-    gc.freeze()
+    collecting.settle()
     taken, (asked, victims) = cpu_ms(lambda: preempt(allocator, fleet, ledger, wanting(4)))
     gc.unfreeze()
     note = "upstream: 500 candidates"
     report.add("dry run, 8 victims a node", taken, upstream, questions=asked, victims=victims, note=note)
+
+
+def plugin(report: Report, options: argparse.Namespace) -> None:
+    """The same dry run through the plugin: FilterForks on pods and claims, all nodes a round."""
+    fleet = Fleet(options.nodes)
+    world, pod = occupied(fleet)
+    settings = Settings(feature_gates={"DRAPreemption": True})
+    solver = Solver(allocator_features(settings.gate), lambda: "share", lambda: never)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    collecting.settle()
+    cycle = open_cycle("cycle", world, pod, settings, solver)
+    taken, verdicts = cpu_ms(
+        lambda: run_filter(cycle, [NodeCheck(node.name) for node in fleet.nodes], settings, solver, now, keep=True)
+    )
+    report.add("plugin: Filter, all nodes full", taken, fits=sum(one.status.success for one in verdicts))
+
+    def fits(removed: dict[str, list[int]]) -> list[bool]:
+        checks = [NodeCheck(node, tuple(f"pod-{node}/{k}" for k in gone)) for node, gone in removed.items()]
+        return [one.status.success for one in run_filter(cycle, checks, settings, solver, now, keep=False)]
+
+    taken, (asked, victims) = cpu_ms(lambda: reprieved(fits, {node.name: list(range(GPUS)) for node in fleet.nodes}))
+    report.add("plugin: FilterForks, dry run of all nodes", taken, questions=asked, victims=victims)
+    gc.unfreeze()
+
+
+def reprieved(fits: Callable[[dict[str, list[int]]], list[bool]], removed: dict[str, list[int]]) -> tuple[int, int]:
+    """Remove all, then spare one after the other; return the number of questions and of victims."""
+    asked = len(removed)
+    removed = {node: gone for (node, gone), fit in zip(removed.items(), fits(removed), strict=True) if fit}
+    for k in range(GPUS):
+        tried = {node: [other for other in gone if other != k] for node, gone in removed.items()}
+        asked += len(tried)
+        for (node, gone), fit in zip(tried.items(), fits(tried), strict=True):
+            if fit:
+                removed[node] = gone
+    return asked, sum(map(len, removed.values()))
 
 
 def memory(report: Report, options: argparse.Namespace) -> None:
@@ -253,8 +230,7 @@ def differing(report: Report, options: argparse.Namespace) -> None:
     fleet = Fleet(options.nodes, differ=True)
     ledger = fleet.charged(lambda number, k: True)
     allocator = Allocator(fleet.inventory)
-    gc.collect()
-    gc.freeze()
+    collecting.settle()
     taken, (asked, victims) = cpu_ms(lambda: preempt(allocator, fleet, ledger, wanting(2, 1, 1)))
     gc.unfreeze()
     report.add("dry run, all devices differ in 2 counters", taken, questions=asked, victims=victims)
@@ -309,9 +285,37 @@ SECTIONS = {
     "random": recorded,
     "filter": filtering,
     "dryrun": dry_run,
+    "plugin": plugin,
     "memory": memory,
     "differ": differing,
 }
+
+
+DOCS = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- allocator: written by make bench-allocator ARGS=--docs -->", "<!-- end of allocator -->"
+
+
+def write_section(report: Report, nodes: int) -> None:
+    """Replace the allocator's table in docs/performance.md."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    rows = [
+        f"CPU milliseconds of one thread; {nodes:,} nodes; CPython {version}, {os.cpu_count()} cores, "
+        f"{platform.machine()}. Ratio: ours to upstream's, both in this run.",
+        "",
+        "| what | earmark | upstream | ratio | |",
+        "| --- | ---: | ---: | ---: | --- |",
+    ]
+    for row in report.rows:
+        ours = f"{row['mib']} MiB" if "mib" in row else f"{row['ours_ms']:,.1f}"
+        upstream, ratio = (f"{row['upstream_ms']:,.1f}", f"{row['ratio']:.3f}") if "ratio" in row else ("", "")
+        rest = ", ".join(f"{k} {v:,}" if type(v) is int else f"{k} {v}" for k, v in row.items() if k not in COLUMNS)
+        rows.append(f"| {row['what']} | {ours} | {upstream} | {ratio} | {rest} |")
+    text = DOCS.read_text() if DOCS.exists() else f"# Performance\n\n## Allocator\n\n{BEGIN}\n{END}\n"
+    head, _, rest = text.partition(BEGIN)
+    _, found, tail = rest.partition(END)
+    if not found:
+        raise SystemExit(f"{DOCS}: the section of the allocator is not marked")
+    DOCS.write_text("\n".join([head + BEGIN, "", *rows, "", END + tail]))
 
 
 def main() -> int:
@@ -319,12 +323,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="default: all")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
-    parser.add_argument("--oracle", help="upstream's allocator as a program")
-    parser.add_argument("--fleet", help="upstream's fleet benchmark as a program")
+    parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
+    parser.add_argument("--alone-ours", action="store_true", help="do not measure upstream")
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="leave out upstream's long searches")
     options = parser.parse_args()
+    options.oracle = options.fleet = None
+    reason = "not asked for" if options.alone_ours or options.alone else missing()
+    if reason:
+        print(f"upstream is not measured: {reason}", file=sys.stderr)
+    else:
+        options.oracle, options.fleet = str(built("allocate")), str(built("fleet"))
+    collecting.begin()
     report = Report()
     print(f"{'':46s} {'ours, ms':>12s} {'upstream':>12s} {'ratio':>7s}")
     for name in options.sections or SECTIONS:
@@ -333,6 +344,8 @@ def main() -> int:
             continue
         gc.collect()
         SECTIONS[name](report, options)
+    if options.docs:
+        write_section(report, options.nodes)
     if options.json:
         options.json.write_text(json.dumps({"nodes": options.nodes, "rows": report.rows}, indent=1) + "\n")
     return 0

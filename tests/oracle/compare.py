@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 import time
@@ -27,12 +26,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from earmark.dynamicresources.allocator.jsonlines import allocate_line
 from earmark.dynamicresources.allocator.judge import CelJudge
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-ORACLE = ROOT.parent / "shared" / "oracle"
-BUILD = ROOT / "build" / "oracle"
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from support.allocator_random import problems  # noqa: E402  (tests is no package)
+from support.allocator_random import problems
+from support.oracle_programs import ORACLE, ROOT, built, missing
 
 Json = dict[str, Any]
 
@@ -98,8 +95,14 @@ def own(allocator: Allocator, lines: int, first: int, count: Count) -> None:
     """Problems of the project's own generator; a difference is shrunk before it is told."""
 
     @seed(first)
-    @settings(max_examples=lines, deadline=None, database=None, report_multiple_bugs=False, suppress_health_check=list(HealthCheck),
-              phases=[Phase.generate, Phase.shrink])  # fmt: skip
+    @settings(
+        max_examples=lines,
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate, Phase.shrink],
+    )
     @given(problems())
     def same(problem: Json) -> None:
         allocator.compare(problem, count)
@@ -138,27 +141,6 @@ def cel(program: Path, lines: int, first: int) -> int:
         f"cel      {lines:7,d} expressions of seeds {seeds}: {'all equal' if status == 0 else 'DIFFERENT'}", flush=True
     )
     return status
-
-
-def built(name: str) -> Path:
-    """Return one of the programs, built if its source has changed. Raises CalledProcessError."""
-    source, target = ORACLE / name, BUILD / name
-    program = target / "program"
-    newest = max(path.stat().st_mtime for path in source.iterdir())
-    if not program.exists() or program.stat().st_mtime < newest:
-        print(f"building {name} ...", file=sys.stderr)
-        shutil.copytree(source, target, dirs_exist_ok=True)
-        subprocess.run(["nice", "go", "build", "-o", "program", "."], cwd=target, check=True)
-    return program
-
-
-def missing() -> str:
-    """Return why nothing can be compared here, "" if it can."""
-    if not ORACLE.is_dir():
-        return f"{os.path.relpath(ORACLE, ROOT)} is not there"
-    if shutil.which("go") is None:
-        return "Go is not installed"
-    return ""
 
 
 def main() -> int:
