@@ -22,35 +22,48 @@ def annotated(text: str, nominated: str = "n1", **fields: object) -> object:
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
-    text = record.write(NOMINATION)
+    text = record.write(NOMINATION, "lease-1")
     assert text == (
-        '{"version":1,"node":"n1","generation":12,"victims":[{"namespace":"default","name":"v","uid":"uid-v"}],'
+        '{"version":1,"deployment":"lease-1","node":"n1","generation":12,"victims":[{"namespace":"default","name":"v","uid":"uid-v"}],'
         '"plugins":{"DynamicResources":{"a":[1,2]}}}'
     )
-    assert record.read(annotated(text)) == NOMINATION  # type: ignore[arg-type]
+    assert record.read(annotated(text), "lease-1") == NOMINATION  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("text", "fields"),
     [
         ("not json", {}),
-        ('{"version":2,"node":"n1","generation":1}', {}),
-        ('{"version":1,"node":"n1","generation":0}', {}),
-        ('{"version":1,"node":"n2","generation":1}', {}),
-        ('{"version":1,"node":"n1","generation":1}', {"nominated": ""}),
-        ('{"version":1,"node":"n1","generation":1}', {"node": "n1"}),
+        ('{"version":1,"node":"n1","generation":1}', {}),
+        ('{"version":1,"deployment":"lease-2","node":"n1","generation":1}', {}),
+        ('{"version":2,"deployment":"lease-1","node":"n1","generation":1}', {}),
+        ('{"version":1,"deployment":"lease-1","node":"n1","generation":0}', {}),
+        ('{"version":1,"deployment":"lease-1","node":"n1","generation":9223372036854775807}', {}),
+        ('{"version":1,"deployment":"lease-1","node":"n2","generation":1}', {}),
+        ('{"version":1,"deployment":"lease-1","node":"n1","generation":1}', {"nominated": ""}),
+        ('{"version":1,"deployment":"lease-1","node":"n1","generation":1}', {"node": "n1"}),
     ],
-    ids=["no-json", "other-version", "no-generation", "other-node", "not-nominated", "bound"],
+    ids=[
+        "no-json",
+        "nobody's",
+        "another-deployment's",
+        "other-version",
+        "no-generation",
+        "impossible-generation",
+        "other-node",
+        "not-nominated",
+        "bound",
+    ],
 )
 def test_a_record_that_does_not_count_is_ignored(text: str, fields: dict[str, str]) -> None:
-    assert record.read(annotated(text, **fields)) is None  # type: ignore[arg-type]
+    assert record.read(annotated(text, **fields), "lease-1") is None  # type: ignore[arg-type]
 
 
 def test_condition_nomination_and_record_go_in_one_patch() -> None:
     nominating = Nominating(override=True, nomination=NOMINATION)
-    patch = failure_patch(pod("p"), "Unschedulable", "text", nominating, NOW, persists=True)
+    patch = failure_patch(pod("p"), "Unschedulable", "text", nominating, NOW, deployment="lease-1")
     assert patch == {
-        "metadata": {"uid": "uid-p", "annotations": {record.ANNOTATION: record.write(NOMINATION)}},
+        "metadata": {"uid": "uid-p", "annotations": {record.ANNOTATION: record.write(NOMINATION, "lease-1")}},
         "status": {
             "conditions": [
                 {
@@ -69,7 +82,7 @@ def test_condition_nomination_and_record_go_in_one_patch() -> None:
 @pytest.mark.kep("F44")
 def test_without_persistence_no_record_is_written() -> None:
     nominating = Nominating(override=True, nomination=NOMINATION)
-    patch = failure_patch(pod("p"), "Unschedulable", "text", nominating, NOW, persists=False)
+    patch = failure_patch(pod("p"), "Unschedulable", "text", nominating, NOW, deployment=None)
     assert patch is not None
     assert "annotations" not in patch["metadata"]
 
@@ -85,18 +98,18 @@ CONDITION = {
 
 def test_nothing_is_written_where_nothing_changes() -> None:
     told = pod("p", nominated="n1", status={"conditions": [CONDITION]})
-    assert failure_patch(told, "Unschedulable", "text", KEEP, NOW, persists=True) is None
+    assert failure_patch(told, "Unschedulable", "text", KEEP, NOW, deployment="lease-1") is None
 
 
 def test_the_time_of_the_condition_stays_while_its_status_does() -> None:
     told = pod("p", status={"conditions": [CONDITION]})
-    patch = failure_patch(told, "Unschedulable", "other", KEEP, NOW, persists=True)
+    patch = failure_patch(told, "Unschedulable", "other", KEEP, NOW, deployment="lease-1")
     assert patch is not None
     assert patch["status"]["conditions"][0]["lastTransitionTime"] == "2025-01-01T00:00:00Z"
 
 
 def test_clearing_takes_node_and_record_out() -> None:
-    patch = clear_patch(annotated(record.write(NOMINATION)))  # type: ignore[arg-type]
+    patch = clear_patch(annotated(record.write(NOMINATION, "lease-1")))  # type: ignore[arg-type]
     assert patch == {
         "metadata": {"uid": "uid-p", "annotations": {record.ANNOTATION: None}},
         "status": {"nominatedNodeName": None},
@@ -105,12 +118,12 @@ def test_clearing_takes_node_and_record_out() -> None:
 
 
 def test_a_stale_record_goes_with_the_next_patch() -> None:
-    patch = failure_patch(annotated("rubbish"), "Unschedulable", "text", KEEP, NOW, persists=True)  # type: ignore[arg-type]
+    patch = failure_patch(annotated("rubbish"), "Unschedulable", "text", KEEP, NOW, deployment="lease-1")  # type: ignore[arg-type]
     assert patch is not None
     assert patch["metadata"]["annotations"] == {record.ANNOTATION: None}
 
 
 def test_a_cleared_nomination_is_cleared_in_the_api() -> None:
-    patch = failure_patch(pod("p", nominated="n1"), "Unschedulable", "text", CLEAR, NOW, persists=True)
+    patch = failure_patch(pod("p", nominated="n1"), "Unschedulable", "text", CLEAR, NOW, deployment="lease-1")
     assert patch is not None
     assert patch["status"]["nominatedNodeName"] is None

@@ -338,6 +338,7 @@ async def test_a_nomination_is_written_and_confirmed_before_it_is_executed(stand
     assert found.status.nominated_node_name == "n1"
     assert json.loads(found.metadata.annotations[record.ANNOTATION]) == {
         "version": 1,
+        "deployment": (await stand.world.api.get(objects.Lease, "earmark-scheduler", "kube-system")).metadata.uid,
         "node": "n1",
         "generation": 41,
         "victims": [{"namespace": "default", "name": "v", "uid": victim.uid}],

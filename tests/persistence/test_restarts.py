@@ -122,11 +122,12 @@ def broken(**changes: Any) -> Callable[[str], str]:
         lambda text: "no JSON",
         lambda text: text[:-20],
         broken(version=2),
+        broken(deployment="another cluster's"),
         broken(node="n2"),
         broken(generation=0),
         broken(victims="all of them"),
     ],
-    ids=["no JSON", "half", "version", "node", "generation", "victims"],
+    ids=["no JSON", "half", "version", "deployment", "node", "generation", "victims"],
 )
 def test_a_record_that_is_none_is_ignored_and_goes_with_the_next_patch(
     actuation: Scenario, change: Callable[[str], str]

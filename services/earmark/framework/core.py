@@ -68,6 +68,8 @@ class Core:
         self.preemption = preemption_pb2_grpc.PreemptionServiceStub(env.channels.to(settings.preemption_service))
         self.generation = 0
         self.epoch = 0
+        # UID of the lease that the epoch comes from: the same for every scheduler of this deployment.
+        self.deployment = ""
         self._cycles = 0
         # No scheduling cycle works on the snapshot.
         self.idle = True
@@ -92,6 +94,11 @@ class Core:
         """Return the generation of a new nomination."""
         self.generation += 1
         return self.generation
+
+    @property
+    def record_deployment(self) -> str | None:
+        """What records of nominations are signed with; None if none are kept."""
+        return self.deployment if self.settings.persists_nominations else None
 
     def responsible(self, pod: objects.Pod) -> bool:
         """Whether the pod is to be scheduled by this scheduler."""

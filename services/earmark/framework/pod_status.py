@@ -29,7 +29,7 @@ CLEAR = Nominating(override=True)
 
 
 def failure_patch(
-    pod: objects.Pod, reason: str, message: str, nominating: Nominating, now: datetime, *, persists: bool
+    pod: objects.Pod, reason: str, message: str, nominating: Nominating, now: datetime, *, deployment: str | None
 ) -> dict[str, Any] | None:
     """Return the strategic merge patch of pods/status after a failed attempt; None if nothing would change.
 
@@ -39,7 +39,7 @@ def failure_patch(
         message: its full text.
         nominating: what happens to the nomination.
         now: for a condition whose status changes.
-        persists: whether the nomination's record is written.
+        deployment: what the nomination's record is signed with; None if none is written.
     """
     status: dict[str, Any] = {}
     old = next((c for c in pod.status.conditions if c.type == POD_SCHEDULED), None)
@@ -61,23 +61,28 @@ def failure_patch(
     node = nominating.nomination.node if nominating.nomination else ""
     if nominating.override and pod.status.nominated_node_name != node:
         status["nominatedNodeName"] = node or None
-    written = record.write(nominating.nomination) if nominating.nomination and persists else None
-    annotations = _annotations(pod, nominating, written)
+    written = None
+    if nominating.nomination and deployment is not None:
+        written = record.write(nominating.nomination, deployment)
+    annotations = _annotations(pod, nominating, written, deployment)
     return _patch(pod, status, annotations)
 
 
 def clear_patch(pod: objects.Pod) -> dict[str, Any] | None:
     """Return the patch that takes a pod's nomination out of the API; None if there is none."""
     status = {"nominatedNodeName": None} if pod.status.nominated_node_name else {}
-    return _patch(pod, status, _annotations(pod, CLEAR, None))
+    return _patch(pod, status, _annotations(pod, CLEAR, None, None))
 
 
-def _annotations(pod: objects.Pod, nominating: Nominating, written: str | None) -> Mapping[str, str | None]:
+def _annotations(
+    pod: objects.Pod, nominating: Nominating, written: str | None, deployment: str | None
+) -> Mapping[str, str | None]:
     present = pod.metadata.annotations.get(record.ANNOTATION)
     if written is not None:
         return {record.ANNOTATION: written} if present != written else {}
     # A record that does not count (any more) goes with the next patch.
-    stale = present is not None and (nominating.override or record.read(pod) is None)
+    counts = not nominating.override and deployment is not None and record.read(pod, deployment) is not None
+    stale = present is not None and not counts
     return {record.ANNOTATION: None} if stale else {}
 
 

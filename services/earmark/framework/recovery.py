@@ -61,6 +61,7 @@ class Recovery:
             },
         }
         await core.env.api.patch(objects.Lease, name, namespace, patch)
+        core.deployment = lease.metadata.uid
         return transitions
 
     async def _create_lease(self) -> objects.Lease:
@@ -84,7 +85,8 @@ class Recovery:
         for pod in core.pods.items():
             if pod.spec.node_name or pod.terminal or not pod.status.nominated_node_name or not core.responsible(pod):
                 continue
-            recorded = record.read(pod) if core.settings.persists_nominations else None
+            deployment = core.record_deployment
+            recorded = record.read(pod, deployment) if deployment is not None else None
             meta = pod.metadata
             found.append(
                 recorded

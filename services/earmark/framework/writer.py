@@ -22,9 +22,8 @@ class PodWriter:
 
     async def failed(self, pod: objects.Pod, reason: str, message: str, nominating: Nominating) -> bool:
         """Write the outcome of a failed attempt; return whether the API has it (or nothing had to be written)."""
-        persists = self._core.settings.persists_nominations
         now = self._core.env.clock.now()
-        patch = pod_status.failure_patch(pod, reason, message, nominating, now, persists=persists)
+        patch = pod_status.failure_patch(pod, reason, message, nominating, now, deployment=self._core.record_deployment)
         return await self._write(pod, patch)
 
     async def clear_nomination(self, pod: objects.Pod) -> bool:
