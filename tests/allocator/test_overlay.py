@@ -34,3 +34,20 @@ def test_maps_of_one_origin_compare_by_what_changed() -> None:
     assert base.with_item(5, 6) != base
     assert base.with_item(5, 6).with_item(5, 5) == base
     assert base.without(5).with_item(5, 5) == base
+
+
+@given(STEPS, st.sets(st.integers(0, 150), max_size=40))
+def test_many_keys_at_once_are_taken_out_as_one_after_another(
+    steps: list[tuple[bool, int, int]], gone: set[int]
+) -> None:
+    start: OverlayMap[int, int] = OverlayMap()
+    for add, key, value in steps:
+        start = start.with_item(key, value) if add else start.without(key)
+    before = dict(start.items())
+    there = sorted(key for key in gone if key in start)
+    single = start
+    for key in there:
+        single = single.without(key)
+    assert start.without_all(there) == single
+    assert dict(start.items()) == before
+    assert len(start.without_all(there)) == len(before) - len(there)

@@ -184,32 +184,31 @@ class Ledger:
     def _moved(
         self, allocations: Iterable[AllocationResult], sign: int, claims: OverlayMap[str, AllocationResult]
     ) -> Ledger:
-        changed: dict[PoolId, dict[str, DeviceUse]] = {}
-        names: dict[PoolId, list[str]] = {}
         pools, consumable = self._pools, self._consumable
+        # Per pool that changes: its record so far, the devices from now on, and which of them are held differently.
+        changed: dict[PoolId, tuple[PoolUse | None, dict[str, DeviceUse], list[str]]] = {}
         for allocation in allocations:
             for result in allocation.devices.results:
                 if result.admin_access:
                     continue
-                pool = (result.driver, result.pool)
-                devices = changed.get(pool)
-                if devices is None:
+                pool, name = (result.driver, result.pool), result.device
+                change = changed.get(pool)
+                if change is None:
                     record = pools.get(pool)
-                    devices = changed[pool] = {} if record is None else record.devices.copy()
-                    names[pool] = []
-                name = result.device
-                names[pool].append(name)
+                    change = changed[pool] = record, {} if record is None else record.devices.copy(), []
+                _, devices, names = change
+                names.append(name)
                 use = devices.get(name, _UNUSED).moved(result, sign, consumable)
-                if use is _UNUSED or use.empty:
-                    devices.pop(name, None)
-                else:
+                if use is _HELD or not (use is _UNUSED or use.empty):
                     devices[name] = use
-        for pool, devices in changed.items():
-            pools = (
-                pools.with_item(pool, PoolUse(devices, self._pools.get(pool), names[pool]))
-                if devices
-                else (pools.without(pool))
-            )
+                else:
+                    devices.pop(name, None)
+        for pool, (record, devices, names) in changed.items():
+            if devices:
+                use_of_pool = PoolUse(devices, record, names)
+                pools = pools.with_new(pool, use_of_pool) if record is None else pools.with_other(pool, use_of_pool)
+            else:
+                pools = pools.without(pool)
         return self._with(pools, claims)
 
     def _with(self, pools: OverlayMap[PoolId, PoolUse], claims: OverlayMap[str, AllocationResult]) -> Ledger:

@@ -56,6 +56,10 @@ class OverlayMap(Generic[K, V]):
         """Return a map that also has key -> value; the key must not be in it yet."""
         return self._changed(key, value, 1)
 
+    def with_other(self, key: K, value: V) -> OverlayMap[K, V]:
+        """Return a map with another value for a key that it has."""
+        return self._changed(key, value, 0)
+
     def without(self, key: K) -> OverlayMap[K, V]:
         """Return a map that lacks the key."""
         if key not in self:
