@@ -24,7 +24,6 @@ from earmark.dynamicresources.happened import (
 )
 from earmark.dynamicresources.nominations import ClaimNomination, Phase
 from earmark.dynamicresources.state import World
-from earmark.kube.objects import ResourceClaim
 
 
 class Hint(enum.IntEnum):
@@ -95,28 +94,12 @@ def _after_claim(world: World, pod: PodFacts, event: ClaimChanged, preemption: b
         return Hint.SKIP
     if event.deallocated or event.settled:
         return _after_deallocation(world, pod, event, results_free) if preemption else Hint.QUEUE
-    if preemption and _became_releasable(world, pod, event.old, event.new):
-        return Hint.QUEUE
     if event.new.key not in claim_keys(pod):
         return Hint.SKIP
     if event.old is None or event.old.status != event.new.status:
         return Hint.QUEUE
     # A claim that was being deleted has been replaced by a usable one under the same name: upstream sees an addition.
     return Hint.SKIP
-
-
-def _became_releasable(world: World, pod: PodFacts, old: ResourceClaim | None, new: ResourceClaim) -> bool:
-    """Whether a user of a shared claim has gone and only such are left as the pod outranks.
-
-    Nothing is free by that, but preemption can free the claim now, and no other event will say so (E33).
-    """
-    if old is None or new.status.allocation is None:
-        return False
-    left = {entry.uid for entry in new.status.reserved_for}
-    if not left or all(entry.uid in left for entry in old.status.reserved_for):
-        return False
-    users = [world.pods.get(uid) for uid in sorted(left)]
-    return all(user is not None and user.priority < pod.priority for user in users)
 
 
 def _after_deallocation(world: World, pod: PodFacts, event: ClaimChanged, results_free: ResultsFree) -> Hint:
