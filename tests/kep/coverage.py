@@ -1,7 +1,7 @@
 """Which test proves which requirement: `make kep` prints it and writes docs/kep-coverage.md.
 
-Tests say it with `@pytest.mark.kep("E81")`, scenario files with a comment `# kep: E81`, benchmarks likewise. Tests are
-read, not run or imported. Exit status 1 if a requirement has neither a test nor a `later:` that names an open issue, if a
+Tests say it with `@pytest.mark.kep("E81")`, scenario files with a comment `# kep: E81`, benchmarks in
+their docstring. Tests are read, not run or imported. Exit status 1 if a requirement has neither a test nor a `later:` that names an open issue, if a
 mark names what does not exist, or (--check) if the document is not up to date.
 """
 
@@ -70,7 +70,8 @@ def proofs(tests: Path = TESTS) -> tuple[Proof, ...]:
         name = path.relative_to(tests.parent).as_posix()
         found += [Proof(f"{name}: {story.name}", story.proves) for story in stories(path) if story.proves]
     for path in sorted((tests / "bench").glob("*.py")):
-        ids = tuple(re.findall(r"[DEF]\d+", " ".join(re.findall(r"(?m)^# kep:(.*)$", path.read_text("utf-8")))))
+        about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"), str(path))) or ""
+        ids = tuple(dict.fromkeys(re.findall(r"\b[DEF]\d+\b", about)))
         if ids:
             found.append(Proof(path.relative_to(tests.parent).as_posix(), ids))
     return tuple(found)

@@ -48,7 +48,7 @@ def test_marks_of_functions_classes_parameters_and_modules_are_found(coverage: M
     (tests / "scenarios" / "s.yaml").write_text(
         "# kep: D1 E9\nmetadata: {name: first}\n---\nmetadata: {name: second}\n"
     )
-    (tests / "bench" / "bench_a.py").write_text("# kep: E107\n")
+    (tests / "bench" / "bench_a.py").write_text('"""How long it takes (E107)."""\n')
     found = {proof.where: proof.ids for proof in coverage.proofs(tests)}
     assert found == {
         "tests/test_a.py::test_one": ("E1", "E2"),
