@@ -1,8 +1,8 @@
 """Which test proves which requirement: `make kep` prints it and writes docs/kep-coverage.md.
 
-Tests say it with `@pytest.mark.kep("E81")`, scenario files with a comment `# kep: E81`, benchmarks in
-their docstring. Tests are read, not run or imported. Exit status 1 if a requirement has neither a test nor a `later:` that names an open issue, if a
-mark names what does not exist, or (--check) if the document is not up to date.
+Tests say it with `@pytest.mark.kep("E81")`, scenario files with a comment `# kep: E81`, benchmarks in their docstring.
+Tests are read, not run or imported. Exit status 1 if a requirement has neither a test nor a `later:` that names an open
+issue, if a mark names what does not exist, or (--check) if the document is not up to date.
 """
 
 from __future__ import annotations
