@@ -13,9 +13,12 @@ from typing import Annotated, NoReturn
 import typer
 
 from earmark.cli.compare import compare
+from earmark.cli.dump import dump
 from earmark.cli.errors import CommandError
 from earmark.cli.explain import explain
+from earmark.cli.web import web
 from earmark.cli.timeline import timeline
+from earmark.cli.whatif import whatif
 
 app = typer.Typer(
     name="earmark",
@@ -129,7 +132,10 @@ def simulate(
 
 app.command()(compare)
 app.command()(explain)
+app.command()(web)
 app.command()(timeline)
+app.command()(whatif)
+app.command()(dump)
 
 
 @app.command()

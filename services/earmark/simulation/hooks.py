@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import grpc
@@ -55,6 +56,8 @@ class Hooks:
     # How much later than it happened services may see it, in seconds: nominations of pods that have just gone are
     # forgiven for as long.
     staleness: float = 0.0
+    # When the run begins; None is a fixed moment, later than what recorded clusters call the past.
+    epoch: datetime | None = None
     # What is put around the calls that a service serves, by the service's name.
     interceptors: Callable[[str], Sequence[grpc.aio.ServerInterceptor[Any, Any]]] = _no_interceptors
     # Called once, before any service is started, with what can end them.

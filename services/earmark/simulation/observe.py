@@ -6,7 +6,7 @@ change is known to be a component's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from earmark.apiserver.storage import Change, MemoryStore
+from earmark.apiserver.storage import Change, MemoryStore, Record
 from earmark.kube import objects
 from earmark.kube.api import ApiError, ApiUnavailable, KubeApi, PatchType
 from earmark.kube.resources import BY_KIND, BY_STRUCT
 from earmark.simulation.passthrough import PassThroughApi
+from earmark.simulation.restored import Restored
 
 T = TypeVar("T", bound=objects.Object)
 
@@ -56,10 +57,20 @@ _current: ContextVar[_Open | None] = ContextVar("earmark_simulation_request", de
 class ObservedStore(MemoryStore):
     """Keeps nothing, and tells of every change at once."""
 
-    def __init__(self, on_effect: Callable[[Effect], None]) -> None:
+    def __init__(self, on_effect: Callable[[Effect], None], restored: Restored | None = None) -> None:
+        """Begin with what is restored, which is told of like every change."""
         super().__init__()
         self._on_effect = on_effect
+        self._restored = restored or Restored()
         self._objects: dict[tuple[str, str, str], objects.Object] = {}
+
+    def load(self) -> tuple[int, Iterable[Record]]:
+        """Return what is restored."""
+        for record in self._restored.records:
+            value: objects.Object = msgspec.json.decode(record.body, type=BY_KIND[record.kind].struct)
+            self._objects[record.kind, record.namespace, record.name] = value
+            self._on_effect(Effect(None, value, None))
+        return self._restored.revision, self._restored.records
 
     def append(self, change: Change) -> None:
         """Take a change and tell of it; watches see it afterwards."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,6 +27,7 @@ from earmark.simulation.probes import guards, look_at_nominations
 from earmark.simulation.questions import NODES, PLUGIN, Questions
 from earmark.simulation.recorder import Recorder
 from earmark.simulation.report import Failure, Outcome, SettlementRecord, Violation
+from earmark.simulation.restored import split
 from earmark.simulation.scenario import SERVICES, Manifest, Scenario, TimelineEntry
 from earmark.simulation.stage import RequestMatch, StepRefused
 from earmark.simulation.store import CLIENT as STEPS
@@ -48,6 +49,11 @@ def play(scenario: Scenario, seed: int = 0, hooks: Hooks | None = None) -> Outco
 
     Raises ScenarioError where the scenario asks for what the cluster does not allow.
     """
+    return run_player(lambda loop: Player(loop, scenario, seed, hooks or Hooks()))
+
+
+def run_player(make: Callable[[SimulationLoop], Player]) -> Outcome:
+    """Run a player in a loop of its own, from the beginning to the end of its virtual time."""
     collecting = gc.isenabled()
     # Finalizers of forgotten streams must not run at moments that depend on anything else.
     gc.disable()
@@ -55,7 +61,7 @@ def play(scenario: Scenario, seed: int = 0, hooks: Hooks | None = None) -> Outco
         with asyncio.Runner(loop_factory=SimulationLoop) as runner:
             loop = runner.get_loop()
             assert isinstance(loop, SimulationLoop)
-            player = Player(loop, scenario, seed, hooks or Hooks())
+            player = make(loop)
             try:
                 return runner.run(_play(player))
             except (VirtualDeadlockError, VirtualLivelockError) as error:
@@ -81,13 +87,15 @@ class Player:
         self._scenario = scenario
         self._seed = seed
         self._hooks = hooks
-        self._clock = SimulationClock(loop, EPOCH)
+        self._epoch = hooks.epoch or EPOCH
+        self._clock = SimulationClock(loop, self._epoch)
         ids = SeededIds(seed)
         self._watchdog = Watchdog(self._now, staleness=hooks.staleness)
         self._recorder = Recorder(self._now, self._changed)
         api_ids = ids.derive("apiserver")
+        restored, self._objects = split(scenario.objects)
         self._registry = Registry(
-            ObservedStore(self._recorder.effect), self._clock, api_ids.uuid, below=api_ids.below
+            ObservedStore(self._recorder.effect, restored), self._clock, api_ids.uuid, below=api_ids.below
         )  # fmt: skip
         hooks.prepare(self._registry)
         self._faults = FaultBoard(self._registry.faults)
@@ -104,7 +112,7 @@ class Player:
             ),
         )
         self._apis: dict[str, ObservedApi] = {}
-        self._questions = Questions(self._fleet, EPOCH.timestamp())
+        self._questions = Questions(self._fleet, self._epoch.timestamp())
         self._failures: list[Failure] = []
         self._settlements: dict[tuple[str, int], SettlementRecord] = {}
         self._last_change = 0.0
@@ -113,17 +121,21 @@ class Player:
 
     async def run(self) -> Outcome:
         """Play the whole scenario."""
-        self._store.load(self._scenario.objects)
-        self._loop.on_settled(self._settled)
-        for service in SERVICES:
-            await self.start(service)
-        await self._loop.settled()
+        await self._begin()
         for entry in self._scenario.timeline:
             await self._reach(entry.at)
             await self._do(entry)
         await self._loop.settled()
         await self._remember_settlements()
         return self._outcome()
+
+    async def _begin(self) -> None:
+        """Make the objects and start the services."""
+        self._store.load(self._objects)
+        self._loop.on_settled(self._settled)
+        for service in SERVICES:
+            await self.start(service)
+        await self._loop.settled()
 
     def stuck(self, error: Exception) -> Outcome:
         """Return what a run has shown that came to no end: everything waits, or time does not move on."""

@@ -19,11 +19,14 @@ from earmark.v1 import (
     nodes_pb2_grpc,
     nomination_extensions_pb2,
     nomination_extensions_pb2_grpc,
+    preemption_pb2,
+    preemption_pb2_grpc,
     settlement_pb2,
     settlement_pb2_grpc,
 )
 
 NODES = "nodes"
+PREEMPTION = "preemption"
 PLUGIN = "dynamicresources"
 
 
@@ -76,6 +79,16 @@ class Questions:
 
     def _nodes(self) -> nodes_pb2_grpc.NodesServiceAsyncStub:
         return nodes_pb2_grpc.NodesServiceStub(self._fleet.channel(NODES))
+
+    # --- preemption --------------------------------------------------------------------------------------------------
+
+    async def dry_run(self, pod: common_pb2.PodInput) -> preemption_pb2.DryRunResponse:
+        """Return who would have to go for a pod that is not there; raises StepRefused."""
+        stub = preemption_pb2_grpc.PreemptionServiceStub(self._fleet.channel(PREEMPTION))
+        try:
+            return await stub.DryRun(preemption_pb2.DryRunRequest(pod=pod), timeout=CALL_TIMEOUT)
+        except grpc.aio.AioRpcError as error:
+            raise _refused(error) from None
 
     # --- dynamicresources --------------------------------------------------------------------------------------------
 
