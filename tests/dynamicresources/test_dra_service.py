@@ -228,7 +228,9 @@ async def prepared(
 ) -> Scheduler:
     original = solving.Solver.__init__
     monkeypatch.setattr(
-        solving.Solver, "__init__", lambda self, a, b, c, judge=None: original(self, a, b, c, EverythingMatches())
+        solving.Solver,
+        "__init__",
+        lambda self, *parts, **more: original(self, *parts, judge=EverythingMatches(), **more),
     )
     await world.apply({"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}})
     await world.apply({"kind": "Node", "metadata": {"name": "n1"}})

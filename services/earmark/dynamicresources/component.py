@@ -14,6 +14,7 @@ from earmark.dynamicresources.caches import Caches
 from earmark.dynamicresources.core import Core
 from earmark.dynamicresources.explanationservice import ExplanationServicer
 from earmark.dynamicresources.ledger import Ledger
+from earmark.dynamicresources.metrics import AllocatorMetrics, WindowGauges
 from earmark.dynamicresources.nominationservice import NominationExtensionsServicer
 from earmark.dynamicresources.plugin import Plugin
 from earmark.dynamicresources.postfilter import PostFilter
@@ -49,7 +50,9 @@ class DynamicResources:
         """Compose; nothing runs before start(). `core_type`: a Core that decides otherwise, for comparisons."""
         self._env = env
         self._settings = settings
-        solver = Solver(allocator_features(settings.gate), env.ids.uuid, self._deadline)
+        measures = AllocatorMetrics(env.metrics, env.clock.monotonic)
+        features = allocator_features(settings.gate)
+        solver = Solver(features, env.ids.uuid, self._deadline, searching=measures.searching)
         world = World(ledger=Ledger(consumable_capacity=settings.gate("DRAConsumableCapacity")))
         # The one state of the process; simulations and checks may look at it.
         self.core = core_type(world, settings, solver, env.ids.uuid)
@@ -62,6 +65,7 @@ class DynamicResources:
             recorder,
             env.tasks,
         )
+        env.metrics.register(WindowGauges(self._tracker.windows))
         self.core.listen(self._tracker.happened)
         self.core.listen(VanishedDevices(recorder, env.tasks).happened)
         self._caches = Caches(env.api, env.clock, self.core, settings)

@@ -67,6 +67,15 @@ class Fit:
         return self._made
 
 
+Searching = Callable[[str], Callable[[int, int, int], None]]
+"""Called with a kind of search as it begins; what it returns is called with the numbers of nodes at its end: those
+with an answer, without one, and with an error."""
+
+
+def _not_measured(_found: int, _none: int, _errors: int) -> None:
+    """Nobody measures."""
+
+
 class Solver:
     """Asks the allocator, and keeps it for as long as the inventory is the same."""
 
@@ -76,11 +85,13 @@ class Solver:
         share_id: Callable[[], str],
         deadline: Callable[[], Callable[[], bool]],
         judge: Judge | None = None,
+        searching: Searching = lambda _kind: _not_measured,
     ) -> None:
         """`share_id()` gives fresh share IDs; `deadline()` starts the time for one call and says when it is over.
 
-        judge: evaluates selectors; by default CEL does.
+        judge: evaluates selectors; by default CEL does. searching: hears of each call, for whoever measures.
         """
+        self._searching = searching
         self._judge = judge
         self._features = features
         self._share_id = share_id
@@ -102,8 +113,9 @@ class Solver:
         only: Sequence[AllocationResult] | None = None,
     ) -> Answer:
         """Answer for one node; with `only`, whether exactly these results can be had."""
+        ended = self._searching("one")
         try:
-            return problem.allocate(
+            answer = problem.allocate(
                 question.node,
                 question.ledgers,
                 expired=self._deadline(),
@@ -111,21 +123,32 @@ class Solver:
                 only=None if only is None else tuple(only),
             )
         except AllocationError as error:
+            ended(0, 0, 1)
             return error
+        ended(int(answer is not None), int(answer is None), 0)
+        return answer
 
     def ask_many(
         self, problem: Problem, claims: Sequence[ResourceClaim], questions: Sequence[Question]
     ) -> list[Fit | AllocationError | None]:
         """Answer for many nodes, in order; equal problems are solved once."""
+        ended = self._searching("filter")
         outcomes = problem.allocate_many(
             [(question.node, question.ledgers) for question in questions], expired=self._deadline()
         )
+        errors = sum(outcome.error is not None for outcome in outcomes)
+        found = sum(outcome.error is None and outcome.fits for outcome in outcomes)
+        ended(found, len(outcomes) - found - errors, errors)
         return [self._fit(claims, outcome) for outcome in outcomes]
 
     def fit_many(self, problem: Problem, questions: Sequence[Question]) -> list[bool | AllocationError]:
         """Answer only yes or no for many nodes, in order."""
+        ended = self._searching("dry_run")
         queries = [(question.node, question.ledgers) for question in questions]
-        return problem.fits_many(queries, expired=self._deadline())
+        answers = problem.fits_many(queries, expired=self._deadline())
+        found, none = answers.count(True), answers.count(False)
+        ended(found, none, len(answers) - found - none)
+        return answers
 
     def _fit(self, claims: Sequence[ResourceClaim], outcome: Outcome) -> Fit | AllocationError | None:
         if outcome.error is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from earmark.framework.cache import Cache, Snapshot
@@ -46,7 +46,7 @@ class Core:
         self.gate = PreemptionGate()
         self.filters = registry.filter_plugins(self.cache.guards)
         self.scorers = registry.score_plugins()
-        self.hints = HintRegistry()
+        self.hints = HintRegistry(self._ask_hint)
         gates = (*registry.pre_enqueue_plugins(), self.gate)
         for plugin in self.filters:
             self.hints.register(plugin.name, plugin.hints)
@@ -59,6 +59,7 @@ class Core:
             settings.flush_interval_seconds,
         )
         self.queue = SchedulingQueue(self.hints, gates, options, self.metrics.incoming)
+        self.metrics.watch(self.queue)
         # Until plugins have said whether they gate pods, none gets past them.
         self.queue.asks_remote = bool(settings.plugins)
         self.search = NodeSearch()
@@ -134,8 +135,16 @@ class Core:
 
     def move(self, event: ClusterEvent) -> None:
         """Queue the pods that an event may help."""
-        self.queue.move(event, self.now())
+        begun = self.now()
+        self.queue.move(event, begun)
+        self.metrics.handled(event.name, self.now() - begun)
         self.notify()
+
+    def _ask_hint(self, plugin: str, event: str, ask: Callable[[], bool]) -> bool:
+        begun = self.now()
+        helps = ask()
+        self.metrics.hinted(plugin, event, self.now() - begun, helps=helps)
+        return helps
 
     def record(self, pod: objects.Pod, type_: str, reason: str, action: str, note: str) -> None:
         """Record an event about a pod in the background; the same one is not written twice in a row."""

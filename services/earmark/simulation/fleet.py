@@ -17,7 +17,7 @@ from earmark.runtime.ids import SeededIds
 from earmark.runtime.inprocess import InProcessNetwork, InProcessServer
 from earmark.runtime.interceptors import ClientInterceptor, ServerInterceptor
 from earmark.runtime.tasks import ComponentTasks
-from earmark.runtime.telemetry import NoopTelemetry
+from earmark.runtime.telemetry import NoopTelemetry, SpanSink, Tracing
 
 # Seconds, for the simulation's own calls.
 CALL_TIMEOUT = 60.0
@@ -48,8 +48,13 @@ class Fleet:
         api: Callable[[str], KubeApi],
         on_crash: Callable[[str, str], None],
         guards: Guards = lambda _: (),
+        spans: SpanSink | None = None,
     ) -> None:
-        """Build services with `builders`; `api` gives each its own client, `on_crash(service, what)` hears of ends."""
+        """Build services with `builders`; `api` gives each its own client, `on_crash(service, what)` hears of ends.
+
+        spans: gets the finished spans; by default they are only held against their declaration.
+        """
+        self._spans = spans
         self._builders = builders
         self._clock = clock
         self._ids = ids
@@ -63,16 +68,20 @@ class Fleet:
     async def start(self, name: str) -> None:
         """Start a service; its randomness depends on the seed, its name and how often it was started."""
         self._starts[name] = self._starts.get(name, 0) + 1
+        ids = self._ids.derive(f"{name}/{self._starts[name]}")
+        # A name that is not declared ends the run.
+        telemetry = Tracing(name, self._clock, ids.derive("spans"), self._spans, strict=True)
         environment, tasks = in_process_environment(
             name,
             network=self._network,
             clock=self._clock,
-            ids=self._ids.derive(f"{name}/{self._starts[name]}"),
+            ids=ids,
             api=self._api(name),
+            telemetry=telemetry,
             on_failure=lambda task, error: self._on_crash(name, f"{task}: {type(error).__name__}: {error}"),
         )
         component = self._builders[name](environment)
-        server = InProcessServer([ServerInterceptor(NoopTelemetry()), *self._guards(component)])
+        server = InProcessServer([ServerInterceptor(telemetry), *self._guards(component)])
         component.register(server)
         self._running[name] = Running(component, tasks, environment.metrics)
         self._network.serve(name, server)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from earmark.framework import events
 from earmark.framework.events import ClusterEvent, Hint
@@ -12,7 +13,11 @@ from earmark.framework.queue.entry import Place, QueuedPod, Strategy
 class HintRegistry:
     """Hints by plugin and event. Remote plugins register their requeue events when they have described themselves."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, asked: Callable[[str, str, Callable[[], bool]], bool] = lambda _plugin, _event, ask: ask()
+    ) -> None:
+        """`asked(plugin, event, ask)` asks a hint, for whoever measures that."""
+        self._asked = asked
         self._hints: dict[str, dict[str, Hint]] = {}
 
     def register(self, plugin: str, hints: Mapping[str, Hint]) -> None:
@@ -46,7 +51,7 @@ class HintRegistry:
         best = Strategy.SKIP
         for plugin in rejectors:
             hint = self._hints.get(plugin, {}).get(event.name)
-            if hint is None or not hint(pod.pod, event.old, event.new):
+            if hint is None or not self._asked(plugin, event.name, partial(hint, pod.pod, event.old, event.new)):
                 continue
             if plugin in pod.pending_plugins:
                 return Strategy.IMMEDIATELY

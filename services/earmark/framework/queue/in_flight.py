@@ -48,5 +48,5 @@ class InFlight:
             self._first += 1
 
     def counts(self) -> Counter[str]:
-        """Return how many events of each name are kept."""
-        return Counter(event.name for event in self._events)
+        """Return how many events of each name are kept. Other threads may ask: /metrics is one."""
+        return Counter(event.name for event in tuple(self._events))
