@@ -70,7 +70,7 @@ _HELD = DeviceUse(1)
 class PoolUse:
     """The devices of one pool that are held; immutable, compared by value."""
 
-    __slots__ = ("_key", "before", "changed", "devices", "views")
+    __slots__ = ("_key", "before", "changed", "devices", "seen", "state", "views")
 
     def __init__(
         self, devices: dict[str, DeviceUse], before: PoolUse | None = None, changed: Sequence[str] = ()
@@ -78,9 +78,11 @@ class PoolUse:
         """Make a record. before: one that differs only in the `changed` devices; what is derived from it is known."""
         self.devices = devices
         # One step back is enough: what nothing has been derived from is of no use, and chains would keep everything.
-        self.before = before if before is not None and before.views is not None else None
+        self.before = before if before is not None and before.seen is not None else None
         self.changed = changed
-        # Derived values that others compute from this record, e.g. bit masks over a slice's devices.
+        # What the allocator derives from this record: `state` for the pool `seen`, and those for others in `views`.
+        self.seen: Any = None
+        self.state: Any = None
         self.views: dict[Any, Any] | None = None
         self._key: frozenset[Any] | None = None
 

@@ -10,7 +10,7 @@ import gc
 
 # New objects that make the collector look at the youngest ones, and how often that leads to a look at older ones.
 # Cycles are rare here (tracebacks, closures of a call), so what waits for the next look is small.
-_YOUNG = 50_000
+_YOUNG = 100_000
 _MIDDLE = 20
 _OLD = 50
 

@@ -31,21 +31,33 @@ class PoolState:
 
 def pool_state(pool: GatheredPool, use: PoolUse) -> PoolState:
     """Return the pool's state under a record of use, computed once for the two."""
+    if use.seen is pool:
+        known: PoolState = use.state
+        return known
     if not use.devices:
         # The empty record is shared by all pools, so what is derived from it is kept with the pool.
-        untouched: PoolState | None = pool.views.get("untouched")
-        if untouched is None:
-            untouched = pool.views["untouched"] = _read(pool, use)
-        return untouched
+        return _untouched(pool, use)
     views = use.views
-    if views is None:
-        views = use.views = {}
-    found: PoolState | None = views.get(pool)
+    found: PoolState | None = views.get(pool) if views is not None else None
     if found is None:
-        if len(views) >= _REVISIONS:
-            views.clear()
-        found = views[pool] = _stepped(pool, use) or _read(pool, use)
-        use.before = None
+        found = _stepped(pool, use) or _read(pool, use)
+        use.before, use.changed = None, ()
+        if use.seen is None:
+            # Mostly the only one.
+            use.seen, use.state = pool, found
+        else:
+            if views is None:
+                views = use.views = {}
+            elif len(views) >= _REVISIONS:
+                views.clear()
+            views[pool] = found
+    return found
+
+
+def _untouched(pool: GatheredPool, use: PoolUse) -> PoolState:
+    found: PoolState | None = pool.views.get("untouched")
+    if found is None:
+        found = pool.views["untouched"] = _read(pool, use)
     return found
 
 
@@ -54,9 +66,9 @@ def _stepped(pool: GatheredPool, use: PoolUse) -> PoolState | None:
     before = use.before
     if before is None:
         return None
-    old: PoolState | None = before.views.get(pool) if before.views else None
-    if old is None and not before.devices:
-        old = pool.views.get("untouched")
+    old: PoolState | None = before.state if before.seen is pool else None
+    if old is None and before.views is not None:
+        old = before.views.get(pool)
     if old is None or old.shared:
         return None
     exclusive = old.exclusive
