@@ -82,6 +82,18 @@ async def test_bookmarks_tell_of_other_kinds_versions_once(app: ApiApplication, 
     await stream.task
 
 
+async def test_a_quiet_cluster_gives_a_sign_of_life_each_minute(app: ApiApplication, registry: Registry) -> None:
+    version = str(registry.revision)
+    stream = Stream(app, f"watch=1&resourceVersion={version}&allowWatchBookmarks=true")
+    await asyncio.sleep(600)
+    told = stream.take()
+    assert set(told) == {("BOOKMARK", version)}
+    # The client takes 150 seconds of silence for a broken line.
+    assert 9 <= len(told) <= 11
+    stream.leave()
+    await stream.task
+
+
 async def test_a_bookmark_is_never_newer_than_what_was_sent(app: ApiApplication, registry: Registry) -> None:
     stream = Stream(app, f"watch=1&resourceVersion={registry.revision}&allowWatchBookmarks=true")
     names = []

@@ -20,6 +20,8 @@ from earmark.kube.clock import Clock
 
 DEFAULT_SECONDS = 1800
 BOOKMARK_SECONDS = 5.0
+# Of silence, after which a bookmark goes out even with nothing new in it: clients take silence for a broken line.
+SIGN_OF_LIFE_SECONDS = 60.0
 
 Message = MutableMapping[str, Any]
 
@@ -113,7 +115,7 @@ class WatchStream:
     ) -> None:
         ends = self._clock.monotonic() + self._request.seconds
         # Up to which version the client has been told; a bookmark is due when nothing has been for a while.
-        told, due = 0, self._request.initial_events
+        told, due, spoke = 0, self._request.initial_events, self._clock.monotonic()
         initial = due
         # The head of the answer goes out with the first bytes of its body.
         await send({"type": "http.response.body", "body": b"", "more_body": True})
@@ -130,11 +132,13 @@ class WatchStream:
                 told = events[-1].revision
             left = ends - self._clock.monotonic()
             due = due or (left <= 0 and self._request.bookmarks)
-            if due and (visible > told or initial) and (initial or not lines):
+            silent = self._clock.monotonic() - spoke >= SIGN_OF_LIFE_SECONDS
+            if due and (visible > told or initial or silent) and (initial or not lines):
                 lines.append(self._bookmark(visible, initial=initial))
-                initial, told = False, visible
+                initial, told = False, max(told, visible)
             if lines:
                 await _send(send, b"".join(lines))
+                spoke = self._clock.monotonic()
             if left <= 0:
                 return
             changed = asyncio.ensure_future(self._watch.changed())
