@@ -23,7 +23,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from earmark.dynamicresources.allocator.jsonlines import allocate_line
+from earmark.dynamicresources import allocator
+from earmark.dynamicresources.allocator.jsonlines import Question, allocate_line
 from earmark.dynamicresources.allocator.judge import CelJudge
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -55,7 +56,7 @@ class Count:
         return f"{part:8s} {self.lines:7,d} lines: {kinds} (ours: {self.seconds:.1f} s of CPU)"
 
 
-class Allocator:
+class Pair:
     """Upstream's allocator as a process, and ours beside it."""
 
     def __init__(self, program: Path) -> None:
@@ -72,6 +73,8 @@ class Allocator:
         begun, deadline = time.process_time(), time.monotonic() + 4 * _PATIENCE
         ours = allocate_line(problem, judge=self._judge, expired=lambda: time.monotonic() > deadline)
         count.seconds += time.process_time() - begun
+        if (ours["results"] is not None, ours.get("error_kind")) != self._yes_or_no(problem):
+            raise Different(f"a dry run would have another answer\ninput     {json.dumps(problem)}")
         theirs = json.loads(self._process.stdout.readline())
         count.lines += 1
         if theirs.get("error_kind") == "timeout":
@@ -84,6 +87,16 @@ class Allocator:
             kind = "errors" if "error_kind" in ours else "do not fit" if ours["results"] is None else "fit"
             count.kinds[kind] += 1
 
+    def _yes_or_no(self, problem: Json) -> tuple[bool, str | None]:
+        """Answer as a dry run asks: whether the claims fit, and the kind of the error."""
+        question = Question.read(problem)
+        asked = allocator.Allocator(question.inventory, question.features, channel=question.channel, judge=self._judge)
+        deadline = time.monotonic() + 4 * _PATIENCE
+        (answer,) = asked.prepare(question.claims).fits_many(
+            [(question.node, [question.ledger])], expired=lambda: time.monotonic() > deadline
+        )
+        return (answer, None) if isinstance(answer, bool) else (False, answer.kind)
+
     def close(self) -> None:
         """End the process."""
         assert self._process.stdin is not None
@@ -91,7 +104,7 @@ class Allocator:
         self._process.wait()
 
 
-def own(allocator: Allocator, lines: int, first: int, count: Count) -> None:
+def own(pair: Pair, lines: int, first: int, count: Count) -> None:
     """Problems of the project's own generator; a difference is shrunk before it is told."""
 
     @seed(first)
@@ -105,17 +118,17 @@ def own(allocator: Allocator, lines: int, first: int, count: Count) -> None:
     )
     @given(problems())
     def same(problem: Json) -> None:
-        allocator.compare(problem, count)
+        pair.compare(problem, count)
 
     same()
 
 
-def generated(command: Callable[[int, int], list[str]]) -> Callable[[Allocator, int, int, Count], None]:
+def generated(command: Callable[[int, int], list[str]]) -> Callable[[Pair, int, int, Count], None]:
     """Problems that one of the scripts beside the oracle prints."""
 
-    def run(allocator: Allocator, lines: int, first: int, count: Count) -> None:
+    def run(pair: Pair, lines: int, first: int, count: Count) -> None:
         for problem in _printed(command(first, lines)):
-            allocator.compare(problem, count)
+            pair.compare(problem, count)
 
     return run
 
@@ -165,13 +178,13 @@ def main() -> int:
     status = 0
     for name, part in parts.items():
         if name in wanted:
-            allocator, count = Allocator(built("allocate")), Count()
+            pair, count = Pair(built("allocate")), Count()
             try:
-                part(allocator, options.lines, first, count)
+                part(pair, options.lines, first, count)
             except Different as difference:
                 print(f"{name}: different answers\n{difference}")
                 status = 1
-            allocator.close()
+            pair.close()
             print(count.row(name), flush=True)
     if "cel" in wanted and cel(built("cel"), options.lines, first):
         status = 1
