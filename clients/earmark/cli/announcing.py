@@ -31,6 +31,9 @@ class Announcer(Protocol):
     def up(self, runtime: RuntimeSettings, seconds: float) -> None:
         """All services are ready."""
 
+    def page(self, address: str) -> None:
+        """The page can be opened."""
+
     def stopping(self) -> None:
         """They are being stopped."""
 
@@ -62,6 +65,11 @@ class ForPeople:
         self._console.print(f"earmark is up ({seconds:.1f} s). Ctrl-C stops it.\n")
         for line in addresses(runtime):
             self._console.print(line, soft_wrap=True)
+        sys.stdout.flush()
+
+    def page(self, address: str) -> None:
+        """See Announcer."""
+        self._console.print(f"page  {address}", markup=False, soft_wrap=True)
         sys.stdout.flush()
 
     def stopping(self) -> None:
@@ -101,6 +109,10 @@ class ForMachines:
         services = {name: {"rpc": runtime.address(name), "metrics": metrics(runtime, name)} for name in SERVICES}
         places = {"stateDir": str(runtime.state), "kubeconfig": str(runtime.kubeconfig_path)}
         self._say("INFO", "up", "earmark is up", seconds=round(seconds, 1), services=services, **places)
+
+    def page(self, address: str) -> None:
+        """See Announcer."""
+        self._say("INFO", "up", "the page can be opened", address=address)
 
     def stopping(self) -> None:
         """See Announcer."""

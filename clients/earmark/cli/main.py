@@ -16,8 +16,8 @@ from earmark.cli.compare import compare
 from earmark.cli.dump import dump
 from earmark.cli.errors import CommandError
 from earmark.cli.explain import explain
-from earmark.cli.web import web
 from earmark.cli.timeline import timeline
+from earmark.cli.web import web
 from earmark.cli.whatif import whatif
 
 app = typer.Typer(
@@ -61,6 +61,7 @@ def up(
     json: Annotated[
         bool, typer.Option("--json", help="Print everything, logs too, as one JSON object a line.")
     ] = False,
+    with_page: Annotated[bool, typer.Option("--page/--no-page", help="Serve the page, too (see `web`).")] = True,
     config: Config = None,
     state_dir: StateDir = None,
 ) -> None:
@@ -70,7 +71,7 @@ def up(
     from earmark.cli.up import up as start
 
     announcer = ForMachines() if json else ForPeople(logs=logs)
-    raise typer.Exit(start(runtime_settings(config, state_dir), config, announcer))
+    raise typer.Exit(start(runtime_settings(config, state_dir), config, announcer, with_page=with_page))
 
 
 @app.command()

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 from pathlib import Path
 
 from earmark.cli.announcing import Announcer
 from earmark.cli.errors import BadInput, CommandError
+from earmark.cli.page import page
 from earmark.runtime.process import RuntimeSettings
 from earmark.runtime.supervisor import Supervisor, SupervisorError
 
 
-def up(runtime: RuntimeSettings, config: Path | None, announcer: Announcer) -> int:
-    """Run all services and return 0 after Ctrl-C or SIGTERM.
+def up(runtime: RuntimeSettings, config: Path | None, announcer: Announcer, *, with_page: bool) -> int:
+    """Run all services, and the page if it is wanted; return 0 after Ctrl-C or SIGTERM.
 
     Raises CommandError when they cannot be started, BadInput when that is for their settings.
     """
-    return asyncio.run(_up(runtime, config, announcer))
+    return asyncio.run(_up(runtime, config, announcer, with_page))
 
 
-async def _up(runtime: RuntimeSettings, config: Path | None, announcer: Announcer) -> int:
+async def _up(runtime: RuntimeSettings, config: Path | None, announcer: Announcer, with_page: bool) -> int:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -43,7 +45,8 @@ async def _up(runtime: RuntimeSettings, config: Path | None, announcer: Announce
     try:
         announcer.up(runtime, loop.time() - begun)
         failed = asyncio.ensure_future(supervisor.failed())
-        await asyncio.wait({failed, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        async with page(runtime, config, announcer) if with_page else contextlib.nullcontext():
+            await asyncio.wait({failed, stopped}, return_when=asyncio.FIRST_COMPLETED)
         if failed.done():
             raise CommandError(failed.result())
         failed.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import uvicorn
 from earmark.client import EarmarkClient
 from earmark.kube.http import HttpApi
 from earmark.runtime.clock import SystemClock
+from earmark.runtime.main import SUPERVISED_VARIABLE
 from earmark.runtime.process import RuntimeSettings
 from earmark.runtime.tasks import ComponentTasks
 from earmark.web.access import Access
@@ -24,6 +26,8 @@ from earmark.web.following import Following
 
 HOST = "127.0.0.1"
 GRACE_SECONDS = 1
+# How often it is looked whether who started the page is still there.
+PARENT_SECONDS = 1.0
 
 
 class PageServer(uvicorn.Server):
@@ -93,9 +97,20 @@ async def serve(
             loop.add_signal_handler(number, stop)
         tasks = ComponentTasks("web", failed)
         Following(feed, api, client, clock).start(tasks)
+        if SUPERVISED_VARIABLE in os.environ:
+            tasks.spawn(_end_with_parent(stop), "parent")
         try:
             opened(access.address)
             await server.serve(sockets=[bound])
         finally:
             await tasks.cancel_all()
     return not failures
+
+
+async def _end_with_parent(stop: Callable[[], None]) -> None:
+    parent = os.getppid()
+    # Nobody tells of a parent's end: it is looked for.
+    while True:
+        await asyncio.sleep(PARENT_SECONDS)
+        if os.getppid() != parent:
+            stop()

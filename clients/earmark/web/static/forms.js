@@ -89,7 +89,7 @@ function answerParts(data) {
     for (const [name, kind] of [["Node", ""], ["Victims", ""], ["Highest priority", "number"],
       ["Budgets violated", "number"]]) head.append(element("th", { scope: "col", class: kind }, name));
     const body = element("tbody", {}, ...candidates.map(([item, chosen]) => candidateRow(item, chosen)));
-    made.push(element("table", {}, element("thead", {}, head), body));
+    made.push(element("div", { class: "scroll" }, element("table", {}, element("thead", {}, head), body)));
   }
   if (data.moreAlternatives) made.push(element("p", {}, `and ${data.moreAlternatives} more nodes`));
   for (const reason of data.reasons) made.push(element("p", {}, `${reason.nodes}: ${reason.text}`));
