@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import gc
 import json
+import logging
 import os
 import platform
 import random
@@ -388,6 +389,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
     options = parser.parse_args()
+    # The clusters are ended in the middle of what they do, which is nothing to read about.
+    logging.disable(logging.CRITICAL)
     rows: list[Row] = []
     for name in options.sections or SECTIONS:
         for row in asyncio.run(SECTIONS[name](options)):
