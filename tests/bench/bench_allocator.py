@@ -164,9 +164,9 @@ def dry_run(report: Report, options: argparse.Namespace) -> None:
     upstream = fleet_ms(options, "-job", "dryrun", "-nodes", str(options.nodes), "-candidates", "500")
     fleet = Fleet(options.nodes)
     ledger = fleet.charged(lambda number, k: True)
-    allocator = Allocator(fleet.inventory)
+    allocator, held = Allocator(fleet.inventory), victims_of(fleet)
     collecting.settle()
-    taken, (asked, victims) = cpu_ms(lambda: preempt(allocator, fleet, ledger, wanting(4)))
+    taken, (asked, victims) = cpu_ms(lambda: preempt(allocator, fleet, ledger, held, wanting(4)))
     gc.unfreeze()
     note = "upstream: 500 candidates"
     report.add("dry run, 8 victims a node", taken, upstream, questions=asked, victims=victims, note=note)
@@ -220,7 +220,7 @@ def memory(report: Report, options: argparse.Namespace) -> None:
     base = resident_mib()
     fleet = Fleet(options.nodes)
     ledger = fleet.charged(lambda number, k: True)
-    preempt(Allocator(fleet.inventory), fleet, ledger, wanting(4))
+    preempt(Allocator(fleet.inventory), fleet, ledger, victims_of(fleet), wanting(4))
     gc.collect()
     print(round(resident_mib() - base, 1))
 
@@ -229,27 +229,33 @@ def differing(report: Report, options: argparse.Namespace) -> None:
     """The hard case: 3 requests, 2 counters, every device of every node different."""
     fleet = Fleet(options.nodes, differ=True)
     ledger = fleet.charged(lambda number, k: True)
-    allocator = Allocator(fleet.inventory)
+    allocator, held = Allocator(fleet.inventory), victims_of(fleet)
     collecting.settle()
-    taken, (asked, victims) = cpu_ms(lambda: preempt(allocator, fleet, ledger, wanting(2, 1, 1)))
+    taken, (asked, victims) = cpu_ms(lambda: preempt(allocator, fleet, ledger, held, wanting(2, 1, 1)))
     gc.unfreeze()
     report.add("dry run, all devices differ in 2 counters", taken, questions=asked, victims=victims)
 
 
-def preempt(allocator: Allocator, fleet: Fleet, ledger: Ledger, claim: ResourceClaim) -> tuple[int, int]:
+Victims = list[list[tuple[str, AllocationResult]]]
+"""Per node the claims of its victims and what they hold, in the order of the reprieve."""
+
+
+def victims_of(fleet: Fleet) -> Victims:
+    """Every device of every node is held by a claim of its own."""
+    return [[(f"{node.name}/{k}", holding(node.name, k)) for k in range(GPUS)] for node in fleet.nodes]
+
+
+def preempt(
+    allocator: Allocator, fleet: Fleet, ledger: Ledger, victims: Victims, claim: ResourceClaim
+) -> tuple[int, int]:
     """Return the number of questions and of victims."""
     problem = allocator.prepare([claim])
-    forks = [ledger.release_all([f"{node.name}/{k}" for k in range(GPUS)]) for node in fleet.nodes]
+    forks = [ledger.release_all([uid for uid, _ in held]) for held in victims]
     answers = problem.fits_many([(node, [fork]) for node, fork in zip(fleet.nodes, forks, strict=True)], expired=never)
-    asked, victims = len(forks), 0
+    asked, gone = len(forks), 0
     candidates = [number for number, fits in enumerate(answers) if fits is True]
     for k in range(GPUS):
-        tried = []
-        for number in candidates:
-            name = fleet.nodes[number].name
-            allocation = ledger.allocation_of(f"{name}/{k}")
-            assert allocation is not None
-            tried.append(forks[number].charge(f"{name}/{k}", allocation))
+        tried = [forks[number].charge(*victims[number][k]) for number in candidates]
         answers = problem.fits_many(
             [(fleet.nodes[number], [fork]) for number, fork in zip(candidates, tried, strict=True)], expired=never
         )
@@ -258,8 +264,8 @@ def preempt(allocator: Allocator, fleet: Fleet, ledger: Ledger, claim: ResourceC
             if fits is True:
                 forks[number] = fork
             else:
-                victims += 1
-    return asked, victims
+                gone += 1
+    return asked, gone
 
 
 def fleet_ms(options: argparse.Namespace, *flags: str) -> float | None:
