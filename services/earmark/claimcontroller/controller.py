@@ -20,7 +20,8 @@ from earmark.kube.objects import Pod, ResourceClaim, ResourceClaimTemplate
 from earmark.kube.recorder import WARNING, EventRecorder, reference_to
 from earmark.kube.workqueue import Retry, WorkQueue
 from earmark.runtime import semconv
-from earmark.runtime.component import AttributeValue, Environment
+from earmark.runtime.awaiting import Preemptors, awaiting_claim
+from earmark.runtime.component import AttributeValue, Environment, SpanIdentity
 
 CREATION_FAILED = "FailedResourceClaimCreation"
 
@@ -38,6 +39,7 @@ class ClaimController:
         self._env = env
         self._delay = settings.deallocation_seconds
         self._pods = Informer(env.api, Pod, env.clock)
+        self._preemptors = Preemptors()
         self._claims = Informer(env.api, ResourceClaim, env.clock)
         self._templates = Informer(env.api, ResourceClaimTemplate, env.clock)
         self._users = PodIndex()
@@ -54,6 +56,7 @@ class ClaimController:
 
     def start(self) -> None:
         """Follow the API, and work once everything has been listed (upstream C1.3)."""
+        self._pods.add_handler(self._preemptors.on_pod)
         self._pods.add_handler(self._on_pod)
         self._claims.add_handler(self._on_claim)
         self._templates.add_handler(self._on_template)
@@ -266,8 +269,21 @@ class ClaimController:
                 "earmark.claim": f"{claim.metadata.namespace}/{claim.metadata.name}",
                 "earmark.claim.uid": claim.metadata.uid,
             }
-            with self._env.telemetry.span(semconv.CLAIM_CONTROLLER_DEALLOCATE, attributes):
+            awaiting = awaiting_claim(self._preemptors.pods(), claim.metadata.uid)
+            since, telemetry = self._env.clock.now(), self._env.telemetry
+            with telemetry.span(semconv.CLAIM_CONTROLLER_DEALLOCATE, attributes):
                 claim = await self._write_deallocation(claim, plan)
+                if awaiting is not None:
+                    trace, parent = awaiting
+                    current = telemetry.current()
+                    telemetry.emit(
+                        semconv.CLAIM_CONTROLLER_DEALLOCATE,
+                        since,
+                        self._env.clock.now(),
+                        attributes,
+                        identity=SpanIdentity(trace, telemetry.span_id(), parent),
+                        links=() if current is None else (current,),
+                    )
             self._metrics.deallocated()
             _log.info("deallocated claim %s/%s", *claim.key)
         elif plan.writes_status:

@@ -25,7 +25,7 @@ from earmark.kube.recorder import NORMAL, EventRecorder, pod_reference
 from earmark.kube.spawner import Spawner
 from earmark.runtime import semconv
 from earmark.runtime.component import AttributeValue, SpanIdentity, Telemetry
-from earmark.runtime.settling_trace import settling_trace
+from earmark.runtime.settling_trace import MOST_CLAIMS, MOST_VICTIMS, claim_span, settling_trace, victim_span
 
 _BUCKETS = tuple(0.1 * 2.0**power for power in range(15))
 
@@ -159,7 +159,7 @@ class SettlementTracker:
         before, after = change.before, change.after
         if before is None:
             if not restored:
-                self._emit(semconv.SETTLING_STARTED, after, after.t0, after.t0)
+                self._emit(semconv.SETTLING_STARTED, after, after.t0, after.t0, _preemptor(after))
             return
         self._show_victims(before, after)
         self._show_claims(before, after)
@@ -172,7 +172,7 @@ class SettlementTracker:
             self._end(after, after.ended)
 
     def _show_victims(self, before: Window, after: Window) -> None:
-        for old, new in zip(before.victims, after.victims, strict=True):
+        for old, new in tuple(zip(before.victims, after.victims, strict=True))[:MOST_VICTIMS]:
             if old.gone is None and new.gone is not None:
                 pod = new.pod
                 attributes = {
@@ -180,21 +180,23 @@ class SettlementTracker:
                     semconv.POD_NAME: pod.name,
                     semconv.POD_UID: pod.uid,
                 }
-                self._emit(semconv.VICTIM_TERMINATING, after, after.t0, new.gone, attributes)
+                span = victim_span(after.preemptor.uid, after.generation, pod.uid)
+                self._emit(semconv.VICTIM_TERMINATING, after, after.t0, new.gone, attributes, span)
 
     def _show_claims(self, before: Window, after: Window) -> None:
         waiting = {claim.uid for claim in before.claims if claim.deallocated is None}
-        for claim in after.claims:
+        for claim in after.claims[:MOST_CLAIMS]:
             if claim.deallocated is not None and claim.uid in waiting:
                 start = min(after.t1, claim.deallocated) if after.t1 is not None else after.t0
                 attributes = {"earmark.claim": "/".join(claim.key), "earmark.claim.uid": claim.uid}
-                self._emit(semconv.CLAIM_DEALLOCATING, after, start, claim.deallocated, attributes)
+                span = claim_span(after.preemptor.uid, after.generation, claim.uid)
+                self._emit(semconv.CLAIM_DEALLOCATING, after, start, claim.deallocated, attributes, span)
 
     def _end(self, window: Window, ended: datetime) -> None:
         if window.t4 is not None and window.t3 is not None:
             free = window.t3 if window.t1 is None else max(window.t1, window.t3)
             self._metrics.held.observe(max(0.0, (window.t4 - free).total_seconds()))
-            self._emit(semconv.CAPACITY_HELD, window, free, window.t4)
+            self._emit(semconv.CAPACITY_HELD, window, free, window.t4, _preemptor(window))
         self._metrics.window.labels(window.outcome).observe((ended - window.t0).total_seconds())
         trace, root = settling_trace(window.preemptor.uid, window.generation)
         error = "" if window.outcome == "scheduled" else f"the nomination ended: {window.outcome}"
@@ -202,8 +204,9 @@ class SettlementTracker:
             semconv.SETTLING,
             window.t0,
             ended,
-            {**_about(window), "earmark.outcome": window.outcome},
+            {**_about(window), **_preemptor(window), "earmark.outcome": window.outcome},
             identity=SpanIdentity(trace, root),
+            links=self._links(window),
             error=error,
         )
         if self._settings.settlement_events:
@@ -224,11 +227,24 @@ class SettlementTracker:
         window: Window,
         start: datetime,
         end: datetime,
-        attributes: Mapping[str, AttributeValue] | None = None,
+        attributes: Mapping[str, AttributeValue],
+        span: int | None = None,
     ) -> None:
         trace, root = settling_trace(window.preemptor.uid, window.generation)
-        identity = SpanIdentity(trace, self._telemetry.span_id(), root)
-        self._telemetry.emit(name, start, max(start, end), {**_about(window), **(attributes or {})}, identity=identity)
+        identity = SpanIdentity(trace, self._telemetry.span_id() if span is None else span, root)
+        links = self._links(window) if name == semconv.SETTLING_STARTED else ()
+        about = {**_about(window), **attributes}
+        self._telemetry.emit(name, start, max(start, end), about, identity=identity, links=links)
+
+    def _links(self, window: Window) -> tuple[SpanIdentity, ...]:
+        """The windows that this one follows: the preemptor's one before it, and those of preemptors that it evicts."""
+        victims = frozenset(victim.pod.uid for victim in window.victims)
+        before: dict[str, Window] = {}
+        for other in self._windows.all():
+            uid = other.preemptor.uid
+            if other.generation < window.generation and (uid == window.preemptor.uid or uid in victims):
+                before[uid] = max(before.get(uid, other), other, key=lambda item: item.generation)
+        return tuple(SpanIdentity(*settling_trace(item.preemptor.uid, item.generation)) for item in before.values())
 
 
 def _present(world: World, event: Happened) -> dict[str, bool]:
@@ -240,14 +256,21 @@ def _present(world: World, event: Happened) -> dict[str, bool]:
     }
 
 
+def _preemptor(window: Window) -> dict[str, AttributeValue]:
+    pod = window.preemptor
+    return {semconv.POD_NAMESPACE: pod.namespace, semconv.POD_NAME: pod.name, semconv.POD_UID: pod.uid}
+
+
 def _about(window: Window) -> dict[str, AttributeValue]:
     return {
         semconv.NODE_NAME: window.node,
         "earmark.preemptor": f"{window.preemptor.namespace}/{window.preemptor.name}",
         "earmark.preemptor.uid": window.preemptor.uid,
         "earmark.generation": window.generation,
-        "earmark.victims": [f"{victim.pod.namespace}/{victim.pod.name}" for victim in window.victims],
-        "earmark.claims": ["/".join(claim.key) for claim in window.claims],
+        "earmark.victims": [f"{victim.pod.namespace}/{victim.pod.name}" for victim in window.victims[:MOST_VICTIMS]],
+        "earmark.victims.count": len(window.victims),
+        "earmark.claims": ["/".join(claim.key) for claim in window.claims[:MOST_CLAIMS]],
+        "earmark.claims.count": len(window.claims),
         "earmark.devices": list(window.devices),
     }
 

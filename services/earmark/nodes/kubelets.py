@@ -13,7 +13,8 @@ from earmark.kube.workqueue import WorkQueue
 from earmark.nodes.lifecycle import Action, Surroundings, claims_ready, next_step, running_patch, seconds_to_end
 from earmark.nodes.settings import NodesSettings
 from earmark.runtime import semconv
-from earmark.runtime.component import AttributeValue, Environment
+from earmark.runtime.awaiting import Preemptors, awaiting_victim
+from earmark.runtime.component import AttributeValue, Environment, SpanIdentity
 
 # (namespace, name) of a pod.
 Key = tuple[str, str]
@@ -56,6 +57,7 @@ class Kubelets:
         self._env = env
         self._startup = settings.startup_seconds
         self._pods = Informer(env.api, Pod, env.clock)
+        self._preemptors = Preemptors()
         self._nodes = Informer(env.api, Node, env.clock)
         self._claims = Informer(env.api, ResourceClaim, env.clock)
         self._held: dict[str, None] = {}
@@ -70,6 +72,7 @@ class Kubelets:
 
     def start(self) -> None:
         """Follow the API, and work once everything has been listed."""
+        self._pods.add_handler(self._preemptors.on_pod)
         self._pods.add_handler(self._on_pod)
         self._nodes.add_handler(self._on_node_event)
         self._claims.add_handler(self._on_claim)
@@ -222,7 +225,9 @@ class Kubelets:
             semconv.POD_UID: pod.metadata.uid,
             semconv.NODE_NAME: pod.spec.node_name,
         }
-        with self._env.telemetry.span(semconv.NODE_TERMINATE, attributes):
+        awaiting = awaiting_victim(self._preemptors.pods(), pod.metadata.uid)
+        since, telemetry = self._env.clock.now(), self._env.telemetry
+        with telemetry.span(semconv.NODE_TERMINATE, attributes):
             try:
                 await self._env.api.delete(
                     Pod, pod.metadata.name, pod.metadata.namespace, uid=pod.metadata.uid, grace_period_seconds=0
@@ -230,3 +235,14 @@ class Kubelets:
             except ApiError as error:
                 if not error.not_found:
                     raise
+            if awaiting is not None:
+                trace, parent = awaiting
+                current = telemetry.current()
+                telemetry.emit(
+                    semconv.NODE_TERMINATE,
+                    since,
+                    self._env.clock.now(),
+                    attributes,
+                    identity=SpanIdentity(trace, telemetry.span_id(), parent),
+                    links=() if current is None else (current,),
+                )

@@ -21,9 +21,7 @@ def transient(error: BaseException) -> bool:
     """Return whether a repeated call may succeed: UNAVAILABLE, ABORTED, a conflict, an API that is away."""
     if isinstance(error, grpc.aio.AioRpcError):
         return error.code() in _RETRYABLE_CODES
-    return isinstance(error, ApiUnavailable) or (
-        isinstance(error, ApiError) and (error.conflict or error.uncertain)
-    )
+    return isinstance(error, ApiUnavailable) or (isinstance(error, ApiError) and (error.conflict or error.uncertain))
 
 
 async def retrying(
