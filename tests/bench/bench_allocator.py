@@ -32,12 +32,12 @@ from earmark.dynamicresources.filtering import NodeCheck, run_filter
 from earmark.dynamicresources.ledger import Ledger
 from earmark.dynamicresources.settings import Settings
 from earmark.dynamicresources.solving import Solver, allocator_features
-from earmark.kube.objects import ResourceClaim
+from earmark.kube.objects import AllocationResult, ResourceClaim
 from earmark.runtime import memory as collecting
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from support.allocator_fleet import GPUS, Fleet, occupied, wanting
+from support.allocator_fleet import GPUS, Fleet, holding, occupied, wanting
 from support.oracle_programs import ROOT, built, missing
 
 COLUMNS = ("what", "ours_ms", "upstream_ms", "ratio", "mib")
