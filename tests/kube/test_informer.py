@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from earmark.apiserver.local import LocalApi
 from earmark.apiserver.registry import Registry
 from earmark.apiserver.storage import MemoryStore
 from earmark.kube import objects
-from earmark.kube.api import EventType
+from earmark.kube.api import ApiError, ApiUnavailable, EventType
 from earmark.kube.informer import Informer, InformerEvent
 from earmark.runtime.clock import LoopClock
 from earmark.runtime.ids import SeededIds
@@ -187,6 +188,51 @@ async def test_a_refused_watch_is_tried_again_and_loses_nothing(
     await cordon(api, "a")
     await settle()
     assert log.take() == ["ADDED a", "MODIFIED a"]
+
+
+class Breaking(LocalApi):
+    """Every watch brings one event and breaks."""
+
+    def watch(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        return self._broken(super().watch(*args, **options))
+
+    @staticmethod
+    async def _broken(events: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        async for event in events:
+            yield event
+            raise ApiUnavailable("the line broke")
+
+
+async def test_a_watch_that_worked_ends_the_growing_of_the_waits(
+    clock: LoopClock, ids: SeededIds, tasks: ComponentTasks
+) -> None:
+    api = Breaking(Registry(MemoryStore(), clock, ids.uuid), clock)
+    nodes: Informer[objects.Node] = Informer(api, objects.Node, clock)
+    await run(nodes, tasks)
+    seen: list[float] = []
+    nodes.add_handler(lambda event: seen.append(clock.monotonic()))
+    begin = clock.monotonic()
+    await add(api, *(f"n{number}" for number in range(8)))
+    await asyncio.sleep(60)
+    # One event a watch, and 0.1 seconds between watches, however many have broken.
+    assert [moment - begin for moment in seen] == pytest.approx([number * 0.1 for number in range(8)], abs=0.01)
+
+
+async def test_a_version_that_is_always_too_old_is_not_listed_without_pause(
+    api: LocalApi, nodes: Informer[objects.Node], tasks: ComponentTasks
+) -> None:
+    lists = 0
+
+    def refused(*args: Any, **options: Any) -> AsyncIterator[Any]:
+        nonlocal lists
+        lists += 1
+        assert lists < 1000, "listed in a tight loop"
+        raise ApiError(410, "Expired", "too old")
+
+    api.watch = refused  # type: ignore[method-assign]
+    await run(nodes, tasks)
+    await asyncio.sleep(10)
+    assert lists == 7
 
 
 async def test_it_follows_only_what_is_selected(api: LocalApi, clock: LoopClock, tasks: ComponentTasks) -> None:

@@ -75,6 +75,8 @@ class Informer(Generic[T]):
         self._handlers: list[Handler[T]] = []
         self._synced = asyncio.Event()
         self._version = ""
+        # Whether the latest watch has brought anything.
+        self._progressed = False
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -125,24 +127,32 @@ class Informer(Generic[T]):
         """Follow the API until cancelled."""
         backoff = FIRST_BACKOFF_SECONDS
         while True:
+            self._progressed = listed = False
             try:
                 if not self._version:
                     await self._list()
                     self._synced.set()
-                if await self._watch():
+                    listed = True
+                await self._watch()
+                wait = 0.0 if self._progressed else PAUSE_AFTER_EMPTY_WATCH_SECONDS
+            except (ApiError, ApiUnavailable) as error:
+                if self._progressed:
+                    # What ended a watch that worked is a new trouble, not more of an earlier one.
                     backoff = FIRST_BACKOFF_SECONDS
-                else:
-                    await self._clock.sleep(PAUSE_AFTER_EMPTY_WATCH_SECONDS)
-                continue
-            except ApiError as error:
-                if error.gone and self._version:
+                wait = backoff
+                if isinstance(error, ApiError) and error.gone and self._version:
                     self._version = ""
-                    continue
-                _log.warning("%s: the API refused: %s; next try in %.1f s", self._name, error, backoff)
-            except ApiUnavailable as error:
-                _log.warning("%s: the API is away: %s; next try in %.1f s", self._name, error, backoff)
-            await self._clock.sleep(backoff)
-            backoff = min(backoff * 2, LONGEST_BACKOFF_SECONDS)
+                    # A version that is too old as soon as it is listed would be listed for ever without a pause.
+                    wait = backoff if listed else 0.0
+                if wait:
+                    what = "the API refused" if isinstance(error, ApiError) else "the API is away"
+                    _log.warning("%s: %s: %s; next try in %.1f s", self._name, what, error, wait)
+                    backoff = min(backoff * 2, LONGEST_BACKOFF_SECONDS)
+            else:
+                if self._progressed:
+                    backoff = FIRST_BACKOFF_SECONDS
+            if wait:
+                await self._clock.sleep(wait)
 
     async def _list(self) -> None:
         result = await self._api.list(self._kind, self._namespace, field_selector=self._field_selector)
@@ -156,19 +166,17 @@ class Informer(Generic[T]):
         for key in sorted(listed):
             self._put(listed[key])
 
-    async def _watch(self) -> bool:
-        """Apply the events of one watch; return whether there were any."""
+    async def _watch(self) -> None:
+        """Apply the events of one watch."""
         stream = self._api.watch(
             self._kind, self._namespace, resource_version=self._version, field_selector=self._field_selector
         )
-        seen = False
         try:
             async for event in stream:
-                seen = True
+                self._progressed = True
                 self._apply(event)
         finally:
             await _close(stream)
-        return seen
 
     def _apply(self, event: WatchEvent[T]) -> None:
         if event.object.metadata.resource_version:
