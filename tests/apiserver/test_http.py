@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from earmark.apiserver.app import ApiApplication
 from earmark.apiserver.faults import RequestMatch
+from earmark.apiserver.storage import Change, MemoryStore
 from support.apiserver_http import application, ask
 from support.apiserver_registry import Cluster, claim, pod
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 
 
 @pytest.fixture
@@ -48,8 +51,53 @@ async def test_objects_are_made_read_changed_and_deleted(app: ApiApplication) ->
     assert (await ask(app, "GET", f"{PODS}/a")).json["details"] == {"name": "a", "kind": "pods"}
 
 
+class HeldStore(MemoryStore):
+    """Changes become durable when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = asyncio.Event()
+        self.kept.set()
+        self._held: list[Change] = []
+
+    def append(self, change: Change) -> None:
+        self._held.append(change)
+        if self.kept.is_set():
+            self.keep()
+
+    def keep(self) -> None:
+        for change in self._held:
+            super().append(change)
+        self._held.clear()
+        self.kept.set()
+
+    async def durable(self, revision: int) -> None:
+        await self.kept.wait()
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_refusal_tells_of_nothing_that_a_crash_would_undo(method: str) -> None:
+    store = HeldStore()
+    cluster = Cluster(store)
+    app = application(cluster.registry, cluster.clock)
+    if method == "GET":
+        cluster.create(claim("c"))
+    store.kept.clear()
+    if method == "GET":
+        cluster.delete("ResourceClaim", "c")
+        asked = asyncio.ensure_future(ask(app, "GET", f"{CLAIMS}/c"))
+    else:
+        cluster.create(claim("c"))
+        asked = asyncio.ensure_future(ask(app, "POST", CLAIMS, body=claim("c")))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not asked.done()
+    store.keep()
+    assert (await asked).status == {"GET": 404, "POST": 409}[method]
+
+
 async def test_a_deletion_that_is_done_answers_with_a_status(app: ApiApplication) -> None:
-    path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    path = CLAIMS
     uid = (await ask(app, "POST", path, body=claim("c"))).json["metadata"]["uid"]
     gone = (await ask(app, "DELETE", f"{path}/c", body={"preconditions": {"uid": uid}})).json
     assert (gone["status"], gone["details"]["uid"], gone["details"]["group"]) == ("Success", uid, "resource.k8s.io")

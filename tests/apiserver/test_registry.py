@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from earmark.apiserver.errors import StatusError
@@ -186,6 +187,26 @@ def test_pages_together_are_the_list(cluster: Cluster) -> None:
     assert seen == cluster.registry.list(PODS).items
 
 
+def test_pages_of_a_namespace_hold_nothing_of_others(cluster: Cluster) -> None:
+    for namespace in ("d", "default2", "e"):
+        cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    for namespace in ("d", "default", "default2"):
+        for index in range(3):
+            cluster.create(pod(f"{namespace}-{index}"), namespace=namespace)
+    page = cluster.registry.list(PODS, "default", limit=2)
+    rest = cluster.registry.list(PODS, "default", limit=2, continue_token=page.continue_token)
+    names = [msgspec.json.decode(body)["metadata"]["name"] for body in page.items + rest.items]
+    assert (names, page.remaining, rest.continue_token) == (["default-0", "default-1", "default-2"], 1, "")
+    assert cluster.registry.list(PODS, "e").items == []
+
+
+def test_a_page_of_a_selection_does_not_say_how_many_are_left(cluster: Cluster) -> None:
+    for index in range(3):
+        cluster.create(pod(f"p{index}"))
+    page = cluster.registry.list(PODS, limit=1, field_selector="metadata.name!=p1")
+    assert (bool(page.continue_token), page.remaining) == (True, 0)
+
+
 @pytest.mark.parametrize("token", ["x", "###", "é", "WzEsMiwzXQ"])
 def test_a_bad_continue_token_is_refused(cluster: Cluster, token: str) -> None:
     with pytest.raises(StatusError) as caught:
@@ -295,6 +316,16 @@ def test_a_deleted_namespace_goes_when_it_is_empty(cluster: Cluster) -> None:
         cluster.create(pod("late"), namespace="x")
     cluster.delete("Pod", "bound", "x", grace_seconds=0)
     assert not cluster.exists("Namespace", "x")
+
+
+def test_to_delete_again_what_finalizers_keep_changes_nothing(cluster: Cluster) -> None:
+    held = claim("c")
+    held["metadata"]["finalizers"] = ["example.com/keep"]
+    cluster.create(held)
+    cluster.delete("ResourceClaim", "c")
+    before, revision = cluster.get("ResourceClaim", "c"), cluster.registry.revision
+    assert not cluster.delete("ResourceClaim", "c")
+    assert (cluster.get("ResourceClaim", "c"), cluster.registry.revision) == (before, revision)
 
 
 def test_the_default_namespace_stays(cluster: Cluster) -> None:

@@ -97,7 +97,7 @@ class ApiApplication:
             return
         warnings: list[str] = []
         try:
-            answer = await self._answer(scope, receive, send, warnings)
+            answer = await self._durable_answer(scope, receive, send, warnings)
         except _Gone:
             return
         except StatusError as error:
@@ -124,6 +124,16 @@ class ApiApplication:
             headers.append((b"www-authenticate", b"Bearer"))
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         await send({"type": "http.response.body", "body": answer.body})
+
+    async def _durable_answer(self, scope: Scope, receive: Receive, send: Send, warnings: list[str]) -> _Answer | None:
+        """Answer; a refusal also waits for the state that it tells of (no such object, another version) to be kept."""
+        try:
+            return await self._answer(scope, receive, send, warnings)
+        except StatusError:
+            registry = self._registry
+            if registry.revision > registry.visible_revision:
+                await registry.durable(registry.revision)
+            raise
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, warnings: list[str]) -> _Answer | None:
         authorization = accept = content_type = user_agent = b""
@@ -219,7 +229,8 @@ class ApiApplication:
         meta: dict[str, Any] = {"resourceVersion": str(page.revision)}
         if page.continue_token:
             meta["continue"] = page.continue_token
-            meta["remainingItemCount"] = page.remaining
+            if page.remaining:
+                meta["remainingItemCount"] = page.remaining
         if form is not None:
             return _Answer(200, form.many(target.resource, items, meta, self._clock.now()))
         head = {"kind": f"{target.resource.kind}List", "apiVersion": target.resource.api_version, "metadata": meta}

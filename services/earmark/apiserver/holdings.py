@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 
@@ -20,6 +21,8 @@ class Table:
         self.objects: dict[Key, Stored] = {}
         self.history = History(compacted, history_length)
         self._keys: list[Key] | None = None
+        # How many objects each namespace has: asked at every removal from a namespace that ends.
+        self._counts: dict[str, int] = {}
 
     def sorted_keys(self) -> list[Key]:
         """Return all keys in order."""
@@ -27,17 +30,33 @@ class Table:
             self._keys = sorted(self.objects)
         return self._keys
 
+    def keys_in(self, namespace: str) -> list[Key]:
+        """Return the keys of one namespace in order; of all if it is empty."""
+        keys = self.sorted_keys()
+        if not namespace:
+            return keys
+        start = bisect_left(keys, (namespace, ""))
+        return keys[start : start + self._counts.get(namespace, 0)]
+
+    def has_any(self, namespace: str) -> bool:
+        """Whether there is an object in a namespace."""
+        return namespace in self._counts
+
     def put(self, stored: Stored) -> None:
         """Take the new state of an object."""
         key = (stored.namespace, stored.name)
         if key not in self.objects:
             self._keys = None
+            self._counts[stored.namespace] = self._counts.get(stored.namespace, 0) + 1
         self.objects[key] = stored
 
     def remove(self, key: Key) -> None:
         """Forget an object."""
         del self.objects[key]
         self._keys = None
+        left = self._counts.pop(key[0]) - 1
+        if left:
+            self._counts[key[0]] = left
 
 
 class Holdings:

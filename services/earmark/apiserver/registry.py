@@ -260,6 +260,9 @@ class Registry(StoredObjects):
         if grace == 0 and not meta.get("finalizers"):
             # What is removed is told as it was, not as terminating.
             return self._remove(resource, stored, _decode(stored.body), options.dry_run)
+        if data == _decode(stored.body):
+            # Deleted again while finalizers keep it: nothing has changed, so nobody is told of a change.
+            return Deleted(stored.body, stored.revision, False, name, meta["uid"])
         written = self._commit(resource, data, stored, write)
         return Deleted(written.body, written.revision, False, name, meta["uid"])
 
@@ -436,7 +439,7 @@ class Registry(StoredObjects):
             self._commit(resource, data, stored, PLAIN_WRITE)
         for kind, table in self._tables.items():
             if BY_KIND[kind].namespaced:
-                for namespace, name in [key for key in table.sorted_keys() if key[0] == stored.name]:
+                for namespace, name in table.keys_in(stored.name):
                     self.delete(BY_KIND[kind], namespace, name)
         self._finish_namespace(stored.name)
         left = self._tables["Namespace"].objects.get(("", stored.name))
@@ -450,7 +453,7 @@ class Registry(StoredObjects):
         data = _decode(home.body)
         if "deletionTimestamp" not in data["metadata"] or data["metadata"].get("finalizers"):
             return
-        if not any(key[0] == name for table in self._tables.values() for key in table.objects):
+        if not any(table.has_any(name) for table in self._tables.values()):
             self._remove(BY_KIND["Namespace"], home, data, False)
 
 
