@@ -46,8 +46,10 @@ def _arrival(arrival: Arrival) -> Iterator[str]:
     if len(others) > _MOST:
         yield f"  ... and {len(others) - _MOST} more nodes"
     for refusal in arrival.refusals:
-        where = f"{_names(refusal.nodes)}: " if refusal.nodes else ""
-        yield f"  no help on {where}{refusal.reason}"
+        if refusal.nodes:
+            yield f"  not on {_names(refusal.nodes)}, whoever is evicted: {refusal.reason}"
+        else:
+            yield f"  no alternatives: {refusal.reason}"
 
 
 def _victim(victim: Victim) -> str:

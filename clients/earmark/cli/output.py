@@ -20,9 +20,7 @@ class Terminal(Console):
         text = line.lstrip(" ")
         indent = len(line) - len(text)
         for number, part in enumerate(Text(text).wrap(self, max(20, self.width - indent - 2))):
-            self.print(Text(" " * (indent + (2 if number else 0))) + part, soft_wrap=True)
-        if not text:
-            self.print()
+            self.print(" " * (indent + (2 if number else 0)) + part.plain.rstrip(), soft_wrap=True, markup=False)
 
     def on_broken_pipe(self) -> None:
         """Go on without output: `earmark demo | head` still cleans up after itself, and nobody gets a traceback."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from earmark.dynamicresources.settings import DEFAULT_GATES
 from earmark.simulation.encode import outcome_json
@@ -18,6 +16,7 @@ from earmark.simulation.errors import ScenarioError
 from earmark.simulation.loader import load_scenarios
 from earmark.simulation.player import play
 from earmark.simulation.present import headline, present, problems
+from earmark.simulation.progress import Progress, progress
 from earmark.simulation.report import Outcome
 from earmark.simulation.scenario import Scenario
 
@@ -47,59 +46,15 @@ def simulate(files: Sequence[Path], *, seed: int, as_json: bool, quiet: bool) ->
 
 def _play_all(scenarios: Sequence[Scenario], seed: int, printer: _Printer) -> list[bool]:
     held: list[bool] = []
-    with printer.progress(len(scenarios)) as progress:
+    with printer.progress(len(scenarios)) as shown:
         for scenario in scenarios:
-            progress.begin(scenario.name)
+            shown.begin(scenario.name)
             outcome = play(scenario, seed)
             held.append(outcome.ok)
             printer.show(outcome)
-            progress.end()
+            shown.end()
     printer.summary(held)
     return held
-
-
-class _Progress(Protocol):
-    def begin(self, name: str) -> None: ...
-
-    def end(self) -> None: ...
-
-
-class _NoProgress:
-    def begin(self, name: str) -> None:
-        """Show nothing."""
-
-    def end(self) -> None:
-        """Show nothing."""
-
-
-class _Bar:
-    """A bar on stderr, with the scenario that is played."""
-
-    def __init__(self, bar: Progress, total: int) -> None:
-        self._bar = bar
-        self._task = bar.add_task("", total=total)
-
-    def begin(self, name: str) -> None:
-        self._bar.update(self._task, description=name)
-
-    def end(self) -> None:
-        self._bar.advance(self._task)
-
-
-class _BarContext(AbstractContextManager[_Progress]):
-    def __init__(self, console: Console, total: int) -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            console=console, transient=True,
-        )  # fmt: skip
-        self._total = total
-
-    def __enter__(self) -> _Progress:
-        self._bar.start()
-        return _Bar(self._bar, self._total)
-
-    def __exit__(self, *exception: object) -> None:
-        self._bar.stop()
 
 
 class _Printer:
@@ -111,11 +66,9 @@ class _Printer:
         self._console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
         self._errors = Console(stderr=True)
 
-    def progress(self, total: int) -> AbstractContextManager[_Progress]:
+    def progress(self, total: int) -> AbstractContextManager[Progress]:
         """Return a bar where somebody looks and there is more than one scenario."""
-        if total < 2 or self._quiet or self._as_json or not self._errors.is_terminal:
-            return nullcontext(_NoProgress())
-        return _BarContext(self._errors, total)
+        return progress(total, wanted=not self._quiet and not self._as_json, console=self._errors)
 
     def show(self, outcome: Outcome) -> None:
         """Print one outcome."""

@@ -158,7 +158,10 @@ class _Submitter(Player):
             answer.fits_on,
             tuple(self._alternative(candidate) for candidate in answer.candidates),
             tuple(
-                Refusal(tuple(reason.nodes), "; ".join((reason.preemption or reason.status).reasons))
+                Refusal(
+                    tuple(reason.nodes),
+                    "; ".join((reason.preemption if reason.HasField("preemption") else reason.status).reasons),
+                )
                 for reason in answer.node_reasons
             ),
         )

@@ -27,6 +27,7 @@ from earmark.simulation.expectation import Expectation
 from earmark.simulation.hooks import Hooks
 from earmark.simulation.loader import load_scenarios
 from earmark.simulation.player import play
+from earmark.simulation.progress import Progress, progress
 from earmark.simulation.scenario import Scenario, TimelineEntry
 from earmark.simulation.steps.expect import Expect
 
@@ -58,6 +59,13 @@ def measured(scenario: Scenario, mode: Mode, seed: int = 1) -> Figures:
     return figures(play(_to_the_end(scenario), seed, Hooks(builders=composed)), book)
 
 
+def _shown(shown: Progress, scenario: Scenario, mode: Mode, seed: int) -> Figures:
+    shown.begin(f"{scenario.name}: {mode.name}")
+    found = measured(scenario, mode, seed)
+    shown.end()
+    return found
+
+
 def _to_the_end(scenario: Scenario) -> Scenario:
     steps = [entry for entry in scenario.timeline if not isinstance(entry.step, Expect)]
     return replace(scenario, timeline=(*steps, TimelineEntry(None, Expect(Expectation()))))
@@ -73,11 +81,12 @@ def compare(files: Sequence[Path], *, seeds: int, csv: bool) -> int:
     try:
         found = [scenario for path in files for scenario in load_scenarios(path, DEFAULT_GATES)]
         scenarios = [scenario for scenario in found if scenario.feature_gates.get(DRA_PREEMPTION, False)]
-        runs = [
-            (scenario, mode, [measured(scenario, mode, seed) for seed in _seeds(seeds)])
-            for scenario in scenarios
-            for mode in MODES
-        ]
+        with progress(len(scenarios) * len(MODES) * seeds) as shown:
+            runs = [
+                (scenario, mode, [_shown(shown, scenario, mode, seed) for seed in _seeds(seeds)])
+                for scenario in scenarios
+                for mode in MODES
+            ]
     except ScenarioError as error:
         Console(stderr=True, soft_wrap=True, highlight=False).print(f"error: {error}", style="red", markup=False)
         return UNUSABLE
