@@ -83,6 +83,50 @@ def strategic(target: dict[str, Any], patch: Any, kind: str = POD) -> Any:
     return result
 
 
+def test_a_json_patch_cannot_fill_the_memory() -> None:
+    doubling = [{"op": "copy", "from": "/a", "path": f"/a/{number}"} for number in range(60)]
+    with pytest.raises(StatusError) as caught:
+        json_patch({"a": {"x": "y"}}, doubling)
+    assert caught.value.code == 422
+
+
+def test_all_elements_of_a_deleted_key_go() -> None:
+    before = {"spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b"}, {"name": "a", "image": "2"}]}}
+    patch = {"spec": {"containers": [{"name": "a", "$patch": "delete"}, {"name": "a", "image": "3"}]}}
+    after = strategic_patch(kubernetes(), POD, before, patch)["spec"]["containers"]
+    assert after == [{"name": "b"}, {"name": "a", "image": "3"}]
+
+
+def test_long_lists_merge_in_a_time_that_grows_with_their_length() -> None:
+    """Looking through all for each would take hours for what fits into one request."""
+    many = 40_000
+    compared = 0
+
+    class Counted(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    names = [f"n{number}" for number in range(many)]
+    counted = [Counted(name) for name in names]
+    patch = {
+        "metadata": {"finalizers": counted, "$setElementOrder/finalizers": names[::-1]},
+        "spec": {
+            "containers": [{"name": name} for name in counted],
+            "$setElementOrder/containers": [{"name": name} for name in names],
+        },
+    }
+    after = strategic_patch(kubernetes(), POD, {"metadata": {}, "spec": {}}, patch)
+    assert after["metadata"]["finalizers"] == names[::-1]
+    assert [item["name"] for item in after["spec"]["containers"]] == names
+    assert compared < 20 * many
+
+
 def test_lists_with_a_key_merge_and_others_are_replaced() -> None:
     target = {
         "spec": {

@@ -129,6 +129,9 @@ class ApiApplication:
         """Answer; a refusal also waits for the state that it tells of (no such object, another version) to be kept."""
         try:
             return await self._answer(scope, receive, send, warnings)
+        except RecursionError as error:
+            # A few levels less than the decoder takes are still too many for who walks through them.
+            raise errors.bad_request("the object is nested too deeply") from error
         except StatusError:
             registry = self._registry
             if registry.revision > registry.visible_revision:

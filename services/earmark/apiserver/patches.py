@@ -6,13 +6,21 @@ Pure functions over JSON data. None of them changes its arguments; results may s
 from __future__ import annotations
 
 import copy
+from collections.abc import Hashable
 from typing import Any
+
+import msgspec
 
 from earmark.apiserver.errors import StatusError, bad_request
 from earmark.apiserver.schema import Schema
 
 # A patch may not make the server work without bounds.
 MOST_JSON_PATCH_OPERATIONS = 10_000
+# Of all that one patch copies, as JSON. A handful of copies into themselves would else fill the memory.
+MOST_COPIED_BYTES = 3 * 1024 * 1024
+
+_encode = msgspec.json.Encoder().encode
+_ordered_text = msgspec.json.Encoder(order="deterministic").encode
 
 
 def _rejected(message: str) -> StatusError:
@@ -52,7 +60,12 @@ def json_patch(target: Any, operations: Any) -> Any:
             f"The allowed maximum operations in a JSON patch is {MOST_JSON_PATCH_OPERATIONS}, got {len(operations)}",
         )
     document = copy.deepcopy(target)
+    copied = 0
     for operation in operations:
+        if isinstance(operation, dict) and operation.get("op") == "copy":
+            copied += len(_encode(_find(document, _pointer(operation.get("from")))))
+            if copied > MOST_COPIED_BYTES:
+                raise _rejected(f"a JSON patch may copy {MOST_COPIED_BYTES} bytes at most")
         document = _operate(document, operation)
     return document
 
@@ -231,7 +244,8 @@ def _drop_from_set(current: dict[str, Any], name: str, values: Any) -> None:
     if not isinstance(values, list):
         raise bad_request(f"$deleteFromPrimitiveList/{name} is not a list")
     if isinstance(current.get(name), list):
-        current[name] = [item for item in current[name] if item not in values]
+        dropped = {_identity(value) for value in values}
+        current[name] = [item for item in current[name] if _identity(item) not in dropped]
 
 
 def _merge_field(
@@ -241,7 +255,12 @@ def _merge_field(
     if isinstance(value, list):
         current = target if isinstance(target, list) else []
         if where in MERGED_SETS:
-            merged = current + [item for index, item in enumerate(value) if item not in current + value[:index]]
+            known = {_identity(item) for item in current}
+            merged = list(current)
+            for item in value:
+                if _identity(item) not in known:
+                    known.add(_identity(item))
+                    merged.append(item)
             return _ordered(merged, value, order, None)
         if where in MERGE_KEYS:
             merged = _merge_list(schema, field_type.removeprefix("[]"), MERGE_KEYS[where], current, value, where)
@@ -279,26 +298,35 @@ def _merge_list(
 ) -> list[Any]:
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
         return [item for item in patch if not (isinstance(item, dict) and "$patch" in item)]
-    result = list(target)
+    result: list[Any] = list(target)
+    # Where the elements of each key are: several, where their key is not all that tells them apart (ports). What is
+    # deleted leaves a gap, so that positions stay.
+    places: dict[Hashable, list[int]] = {}
+    for index, have in enumerate(result):
+        if isinstance(have, dict):
+            places.setdefault(_identity(have.get(merge_key)), []).append(index)
     for item in patch:
         if not isinstance(item, dict) or merge_key not in item:
             raise bad_request(f"map: {item!r} does not contain declared merge key: {merge_key} ({where})")
-        at = next(
-            (
-                index
-                for index, have in enumerate(result)
-                if isinstance(have, dict) and have.get(merge_key) == item[merge_key]
-            ),
-            None,
-        )
+        identity = _identity(item[merge_key])
         if item.get("$patch") == "delete":
-            if at is not None:
-                del result[at]
-        elif at is None:
-            result.append(_merge_struct(schema, element, None, item))
-        else:
+            for at in places.pop(identity, ()):
+                result[at] = _GAP
+        elif identity in places:
+            at = places[identity][0]
             result[at] = _merge_struct(schema, element, result[at], item)
-    return result
+        else:
+            places[identity] = [len(result)]
+            result.append(_merge_struct(schema, element, None, item))
+    return [item for item in result if item is not _GAP]
+
+
+_GAP: Any = object()
+
+
+def _identity(value: Any) -> Hashable:
+    """Return what equal JSON values have in common and can be looked up by."""
+    return _ordered_text(value) if isinstance(value, dict | list) else value
 
 
 def _ordered(merged: list[Any], patched: list[Any], order: Any, merge_key: str | None) -> list[Any]:
@@ -306,15 +334,12 @@ def _ordered(merged: list[Any], patched: list[Any], order: Any, merge_key: str |
     if not isinstance(order, list):
         return merged
 
-    def identity(item: Any) -> Any:
-        return item.get(merge_key) if merge_key is not None and isinstance(item, dict) else item
+    def identity(item: Any) -> Hashable:
+        return _identity(item.get(merge_key) if merge_key is not None and isinstance(item, dict) else item)
 
-    wanted = [identity(item) for item in order]
-    named = sorted(
-        (item for item in merged if identity(item) in wanted), key=lambda item: wanted.index(identity(item))
-    )  # fmt: skip
-    result: list[Any] = []
+    places: dict[Hashable, int] = {}
+    for position, item in enumerate(order):
+        places.setdefault(identity(item), position)
+    named = sorted((item for item in merged if identity(item) in places), key=lambda item: places[identity(item)])
     upcoming = iter(named)
-    for item in merged:
-        result.append(next(upcoming) if identity(item) in wanted else item)
-    return result
+    return [next(upcoming) if identity(item) in places else item for item in merged]
