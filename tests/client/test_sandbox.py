@@ -100,6 +100,21 @@ async def test_a_sandbox_that_is_lost_says_so(client: EarmarkClient, stack: Stac
     assert failure.value.field == "session"
 
 
+async def test_a_client_whose_sandbox_is_lost_closes_all_the_same(stack: Stack) -> None:
+    async with client_of(stack) as client:
+        sandbox = await client.sandbox()
+        # Found out by the client itself, which wants to keep it.
+        stack.clock.shift += 61
+        await asyncio.sleep(25)
+        with pytest.raises(PreconditionFailed):
+            _ = sandbox.session
+
+
+async def test_first_calls_at_once_share_one_sandbox(client: EarmarkClient) -> None:
+    first, second = await asyncio.gather(client.sandbox(), client.sandbox())
+    assert first is second
+
+
 async def test_closing_the_client_closes_its_sandbox(stack: Stack) -> None:
     async with client_of(stack) as client:
         session = (await client.sandbox()).session

@@ -70,9 +70,11 @@ class Sandbox:
             self._keeper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._keeper
+        if self._lost is not None or self._session is None:
+            return
         # Who is gone has no sandboxes any more.
         with contextlib.suppress(ServiceUnavailable, TimedOut):
-            await self.plugin.close_session(session=self.session)
+            await self.plugin.close_session(session=self._session)
 
     @property
     def session(self) -> common_pb2.SessionReference:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -61,6 +62,7 @@ class EarmarkClient:
         self._api = api
         self._stack = contextlib.AsyncExitStack()
         self._sandbox: Sandbox | None = None
+        self._opening = asyncio.Lock()
         caller = _ClientCaller(self, channels or self._own, timeout)
         self._caller = caller
         self.claim_controller = ClaimControllerRpcs(caller)
@@ -85,9 +87,11 @@ class EarmarkClient:
 
     async def sandbox(self) -> Sandbox:
         """Return the client's own sandbox, opened now if it was not."""
-        if self._sandbox is None:
-            self._sandbox = await self._stack.enter_async_context(self.new_sandbox())
-        return self._sandbox
+        async with self._opening:
+            # One for all, also where several calls are the first at once: a cycle is in one sandbox only.
+            if self._sandbox is None:
+                self._sandbox = await self._stack.enter_async_context(self.new_sandbox())
+            return self._sandbox
 
     def new_sandbox(self) -> Sandbox:
         """Return another sandbox, which sees the present state; to be entered with `async with`."""
