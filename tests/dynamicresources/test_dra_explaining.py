@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from earmark.dynamicresources.explaining import Explainer, Kind, Obstacle
-from earmark.dynamicresources.selectorparts import failing_part
+from earmark.dynamicresources.selectorparts import SelectorParts
 from earmark.kube import objects
 from support.dra_cluster import Cluster, exactly
 
@@ -80,9 +80,30 @@ def test_the_failing_part_of_a_selector_is_named() -> None:
     )
     attributes = 'device.attributes["gpu.example.com"]'
     right, wrong = f"{attributes}.gen >= 8", f'{attributes}.model == "h100"'
+    failing_part = SelectorParts().failing
     assert failing_part(right, "gpu.example.com", device) == ""
     assert failing_part(f"{right} && {wrong}", "gpu.example.com", device) == wrong
     assert "no such key" in failing_part(f"{right} && {attributes}.size > 1", "gpu.example.com", device)
+
+
+def test_devices_that_look_alike_share_an_answer_and_others_do_not() -> None:
+    failing, text = SelectorParts().failing, 'device.attributes["d"].model == "h100"'
+
+    def device(model: str, uuid: str) -> objects.Device:
+        values = {"model": objects.DeviceAttribute(string=model), "uuid": objects.DeviceAttribute(string=uuid)}
+        return objects.Device(name=uuid, attributes=values)
+
+    assert [
+        failing(text, "d", device(model, uuid)) for model, uuid in [("a100", "1"), ("h100", "2"), ("a100", "3")]
+    ] == [
+        text,
+        "",
+        text,
+    ]
+    broken = objects.Device(
+        name="x", attributes={**device("h100", "4").attributes, "v": objects.DeviceAttribute(version="no version")}
+    )
+    assert failing(text, "d", broken) != ""
 
 
 def test_a_request_s_selector_that_fails(cluster: Cluster) -> None:

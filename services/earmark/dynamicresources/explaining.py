@@ -14,7 +14,7 @@ from earmark.dynamicresources.claims import UnresolvedClaim, resolve
 from earmark.dynamicresources.facts import PodFacts, PodRef
 from earmark.dynamicresources.holders import Holders, Place
 from earmark.dynamicresources.inventory import Inventory
-from earmark.dynamicresources.selectorparts import failing_part
+from earmark.dynamicresources.selectorparts import SelectorParts
 from earmark.dynamicresources.sliceview import SliceView
 from earmark.dynamicresources.state import World
 from earmark.dynamicresources.staying import why_it_stays
@@ -75,6 +75,7 @@ class Explainer:
         self.claims = resolve(pod, world.claim)
         self._wanted = [item for claim in self.claims if world.allocation_of(claim) is None for item in _wanted(claim)]
         self._holders = Holders(world, pod)
+        self._parts = SelectorParts()
 
     def node(self, name: str) -> tuple[Obstacle, ...]:
         """Return what each device of the node is missing, request by request."""
@@ -95,7 +96,10 @@ class Explainer:
             return Obstacle(wanted.name, name, Kind.CLASS, f"class {wanted.ask.device_class_name} does not exist")
         for kind, selectors in ((Kind.CLASS, class_.spec.selectors), (Kind.SELECTOR, wanted.ask.selectors)):
             for selector in selectors:
-                if selector.cel is not None and (part := failing_part(selector.cel.expression, view.driver, device)):
+                if selector.cel is None:
+                    continue
+                part = self._parts.failing(selector.cel.expression, view.driver, device)
+                if part:
                     return Obstacle(wanted.name, name, kind, part)
         if wanted.shares_anything:
             return Obstacle(wanted.name, name, Kind.FREE)

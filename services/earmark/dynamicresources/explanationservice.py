@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 from earmark.dynamicresources import convert
@@ -14,6 +15,9 @@ from earmark.dynamicresources.settling import SettlementTracker
 from earmark.dynamicresources.state import World
 from earmark.dynamicresources.victimclaims import VictimClaim
 from earmark.v1 import explanation_pb2, explanation_pb2_grpc
+
+# A few milliseconds' worth.
+_NODES_AT_ONCE = 20
 
 
 class ExplanationServicer(explanation_pb2_grpc.ExplanationServiceServicer):
@@ -35,9 +39,11 @@ class ExplanationServicer(explanation_pb2_grpc.ExplanationServiceServicer):
         pod = world.pods.get(ref.uid)
         if pod is None:
             await not_found(context, f"pod.uid: no pod {ref.uid!r} is known")
-        return self._explain(world, pod, nodes or sorted(world.nodes))
+        return await self._explain(world, pod, nodes or sorted(world.nodes))
 
-    def _explain(self, world: World, pod: PodFacts, nodes: Iterable[str]) -> explanation_pb2.ExplainDevicesResponse:
+    async def _explain(
+        self, world: World, pod: PodFacts, nodes: Iterable[str]
+    ) -> explanation_pb2.ExplainDevicesResponse:
         response = explanation_pb2.ExplainDevicesResponse()
         explainer: Explainer | None = None
         try:
@@ -52,7 +58,10 @@ class ExplanationServicer(explanation_pb2_grpc.ExplanationServiceServicer):
                     name=claim.metadata.name,
                     devices=device_names(allocation) if allocation is not None else (),
                 )
-        for node in nodes:
+        for number, node in enumerate(nodes):
+            if number % _NODES_AT_ONCE == _NODES_AT_ONCE - 1:
+                # Scheduling goes on meanwhile; the state that is explained stays what it was.
+                await asyncio.sleep(0)
             response.nodes.add(
                 node_name=node,
                 devices=[_obstacle(item) for item in explainer.node(node)] if explainer is not None else (),
