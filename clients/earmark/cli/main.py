@@ -17,6 +17,7 @@ from earmark.cli.dump import dump
 from earmark.cli.errors import CommandError
 from earmark.cli.explain import explain
 from earmark.cli.timeline import timeline
+from earmark.cli.trace import trace
 from earmark.cli.web import web
 from earmark.cli.whatif import whatif
 
@@ -135,6 +136,7 @@ app.command()(compare)
 app.command()(explain)
 app.command()(web)
 app.command()(timeline)
+app.command()(trace)
 app.command()(whatif)
 app.command()(dump)
 
