@@ -173,3 +173,20 @@ def test_cel_that_cannot_be_used_ends_with_2(
 ) -> None:
     assert earmark(*arguments, monkeypatch=monkeypatch) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_read_is_named_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = tmp_path / "missing"
+    assert earmark("allocate", str(missing), monkeypatch=monkeypatch) == 2
+    assert capsys.readouterr().err == f"earmark: {missing}: No such file or directory\n"
+
+
+def test_apply_refuses_a_file_without_objects(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("# nothing yet\n", encoding="utf-8")
+    assert earmark("apply", "-f", str(empty), monkeypatch=monkeypatch) == 2
+    assert capsys.readouterr().err == f"earmark: {empty}: nothing to apply, no object in it\n"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from earmark.cli.errors import BadInput
+from earmark.cli.errors import BadInput, read_text
 from earmark.cli.running import open_api, run
 from earmark.kube.apply import apply, in_order, resource_of
 from earmark.kube.manifests import Manifest, ManifestError, load_manifests
@@ -21,6 +21,8 @@ def apply_files(runtime: RuntimeSettings, paths: Sequence[Path], namespace: str)
     shows in reading) or what the API refuses, naming file, line and field.
     """
     manifests = read_manifests(paths)
+    if not manifests:
+        raise BadInput(f"{', '.join(map(str, paths))}: nothing to apply, no object in it")
 
     async def work() -> None:
         async with open_api(runtime) as api:
@@ -51,12 +53,7 @@ def read_manifests(paths: Sequence[Path]) -> list[Manifest]:
 def _text(file: Path) -> tuple[str, str]:
     if str(file) == "-":
         return sys.stdin.read(), "stdin"
-    try:
-        return file.read_text(encoding="utf-8"), str(file)
-    except OSError as error:
-        raise BadInput(f"{file}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{file}: not UTF-8 text: {error.reason} at byte {error.start}") from error
+    return read_text(file), str(file)
 
 
 def _files(path: Path) -> list[Path]:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table
-
 from earmark.cli.output import Terminal
 from earmark.cli.running import open_api, run
 from earmark.client import EarmarkClient
@@ -31,14 +29,30 @@ def show(runtime: RuntimeSettings, what: str, namespace: str, as_json: bool) -> 
         print(json.dumps([dict(zip(listing.columns, row, strict=True)) for row in listing.rows]))
         return
     if not listing.rows:
-        print(f"no {what}")
+        print(_NOTHING.get(what, f"no {what}"))
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in listing.columns:
-        table.add_column(column, overflow="fold")
-    for row in listing.rows:
-        table.add_row(*(", ".join(value) if isinstance(value, list) else value for value in row))
-    Terminal().print(table)
+    terminal = Terminal()
+    # A pipe gets whole lines: what reads them (grep, awk) has no width.
+    print_table(listing, terminal, terminal.width if terminal.is_terminal else None)
+
+
+def print_table(listing: Listing, terminal: Terminal, width: int | None) -> None:
+    """Print one line a row. Where `width` (columns) is too narrow the last columns go below their rows, named."""
+    rows = [tuple(", ".join(value) if isinstance(value, list) else value for value in row) for row in listing.rows]
+    widths = [max(map(len, column)) for column in zip(listing.columns, *rows, strict=True)]
+    beside = len(widths)
+    while width is not None and beside > 1 and sum(widths[:beside]) + 2 * (beside - 1) > width:
+        beside -= 1
+
+    def line(cells: Sequence[str]) -> str:
+        return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths[:beside], strict=False)).rstrip()
+
+    terminal.print(line(listing.columns), style="bold", markup=False, soft_wrap=True)
+    for row in rows:
+        terminal.print(line(row), markup=False, soft_wrap=True)
+        for column, cell in zip(listing.columns[beside:], row[beside:], strict=True):
+            if cell:
+                terminal.print_indented(f"    {column}: {cell}")
 
 
 async def _nodes(runtime: RuntimeSettings, namespace: str) -> Listing:
@@ -167,6 +181,8 @@ async def _queue(runtime: RuntimeSettings, namespace: str) -> Listing:
     ]
     return Listing(("POD", "QUEUE", "PRIORITY", "ATTEMPTS", "NOMINATED", "MESSAGE"), rows)
 
+
+_NOTHING = {"queue": "no pods in the queue", "nominations": "no nominations: nothing is held at the moment"}
 
 _LISTINGS: dict[str, Callable[[RuntimeSettings, str], Coroutine[Any, Any, Listing]]] = {
     "nodes": _nodes,

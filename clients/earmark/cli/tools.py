@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from earmark.cli.errors import BAD_INPUT, FAILED, BadInput
+from earmark.cli.errors import BAD_INPUT, FAILED, BadInput, read_text
 from earmark.dynamicresources.allocator.jsonlines import FIXED_SHARE_ID, allocate_line
 from earmark.dynamicresources.allocator.judge import CelJudge
 from earmark.dynamicresources.celcheck import answer, explain, readable
@@ -28,10 +28,7 @@ def _lines(file: Path) -> Iterator[tuple[str, str]]:
     if str(file) == "-":
         source, lines = "stdin", iter(sys.stdin)
     else:
-        try:
-            source, lines = str(file), iter(file.read_text(encoding="utf-8").splitlines())
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"{file}: {error}") from error
+        source, lines = str(file), iter(read_text(file).splitlines())
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield f"{source}:{number}", line
@@ -92,17 +89,17 @@ def explain_selector(expression: str, files: list[Path]) -> int:
                 for line in readable(found.part, 1):
                     print(line)
     except SelectorCompileError as error:
-        raise BadInput(f"the expression does not compile: {error}") from error
+        # The lines that begin with "|" draw the expression and a mark below it; in one line they say nothing.
+        text = " ".join(line for line in str(error).splitlines() if not line.startswith(" |"))
+        raise BadInput(f"the expression does not compile: {text.removeprefix('compilation failed: ')}") from error
     return 0 if matches else FAILED
 
 
 def _slices(files: list[Path]) -> Iterator[ResourceSlice]:
     for file in files:
         try:
-            text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+            text = sys.stdin.read() if str(file) == "-" else read_text(file)
             manifests = load_manifests(text, str(file))
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"{file}: {error}") from error
         except ManifestError as error:
             raise BadInput(str(error)) from error
         for manifest in manifests:
