@@ -11,10 +11,10 @@ SERVICES := apiserver claimcontroller nodes dynamicresources preemption framewor
 BENCHES := $(patsubst tests/bench/bench_%.py,%,$(wildcard tests/bench/bench_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format demo run oracle-test $(addprefix run-,$(SERVICES)) simulate kep mutants kubectl protos clean
+.PHONY: help setup test check format demo run oracle-test e2e-web $(addprefix run-,$(SERVICES)) simulate kep mutants kubectl protos clean python-fits
 
 help: ## List the targets
-	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /\1\t/' | \
+	@grep -hE '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9%-]+):.*## /\1\t/' | \
 		while IFS="$$(printf '\t')" read -r target text; do printf '  %-12s %s\n' "$$target" "$$text"; done
 	@printf '  %-12s %s\n' run-SERVICE 'Start one service: $(SERVICES)'
 	@printf '  %-12s %s\n' bench-NAME 'Measure (ARGS=... passes options): $(BENCHES)'
@@ -22,11 +22,20 @@ help: ## List the targets
 
 setup: $(STAMP) ## Make .venv with the locked dependencies (PYTHON=python3.13 chooses the interpreter)
 
-$(STAMP): requirements.lock pyproject.toml
+# A PYTHON that is named must not be passed over in silence because .venv was made with another.
+python-fits:
+ifneq ($(filter command environment,$(origin PYTHON)),)
+	@$(PYTHON) -c '' 2>/dev/null || { echo "$(PYTHON) does not run here; name one that does, PYTHON=/path/to/python3.13" >&2; exit 2; }
+	@test ! -x $(BIN)/python || test "$$($(BIN)/python -V)" = "$$($(PYTHON) -V)" || \
+		{ echo ".venv has $$($(BIN)/python -V), not $$($(PYTHON) -V): make clean first, or leave PYTHON out" >&2; exit 2; }
+endif
+	@:
+
+$(STAMP): requirements.lock pyproject.toml | python-fits
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "earmark needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try: make setup PYTHON=python3.13" >&2; exit 2; }
+		{ echo "earmark needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1). Try: make setup PYTHON=python3.13" >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing locked dependencies into $(VENV) ..."
+	@echo "Installing locked dependencies into $(VENV) (a minute or two, once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
@@ -36,6 +45,11 @@ test: setup ## Run the tests
 
 oracle-test: setup ## Compare the allocator and CEL with Kubernetes' own on random inputs (needs Go and ../shared/oracle)
 	$(BIN)/python tests/oracle/compare.py $(ARGS)
+
+e2e-web: setup ## Look at a preemption on the page, in a real Chromium (needs chromium and chromedriver)
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+		{ echo "chromium and chromedriver are missing; Debian: apt-get install chromium chromium-driver" >&2; exit 1; }
+	$(BIN)/python -m pytest -n 1 tests/e2e/test_web.py
 
 check: setup ## Formatter, linter, types, layers, protos, drift of generated code
 	$(BIN)/ruff format --check services clients tests
@@ -61,6 +75,7 @@ $(addprefix run-,$(SERVICES)): run-%: setup
 	@EARMARK_CONFIG=$(CONFIG) $(BIN)/python -m earmark.$*
 
 simulate: setup ## Play the scenario files given by FILES=...
+	@test -n "$(FILES)" || { echo "say which files: make simulate FILES=tests/scenarios/binding.yaml" >&2; exit 2; }
 	@$(BIN)/earmark simulate $(FILES)
 
 kep: setup ## Print which test proves which sentence of the KEP; writes docs/kep-coverage.md

@@ -34,7 +34,7 @@ class Up:
     def services(self) -> dict[str, int]:
         """The process id of each service that runs."""
         found = {}
-        for child in _children(self.process.pid):
+        for child in children(self.process.pid):
             with contextlib.suppress(OSError):
                 words = Path(f"/proc/{child}/cmdline").read_bytes().decode().split("\0")
                 name = next((word.removeprefix("earmark.") for word in words if word.startswith("earmark.")), "")
@@ -58,7 +58,8 @@ class Up:
         return (self.runtime.log_dir / f"{service}.log").read_text(encoding="utf-8")
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """The process ids of the children of a process."""
     try:
         return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
     except OSError:
