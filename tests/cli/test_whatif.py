@@ -14,12 +14,14 @@ import yaml
 from typer.testing import CliRunner
 
 from earmark.cli.dump import take
+from earmark.cli.errors import BadInput
 from earmark.cli.forecast import as_data, lines
 from earmark.cli.main import app
 from earmark.cli.whatif import _read
 from earmark.kube import objects
 from earmark.kube.resources import RESOURCES
 from earmark.simulation.dumping import Dump, read_dump, redacted, text_of
+from earmark.simulation.errors import ScenarioError
 from earmark.simulation.loader import load_scenarios
 from earmark.simulation.player import play
 from earmark.simulation.whatif import Answer, replicas, what_if
@@ -142,6 +144,43 @@ async def test_a_window_that_is_open_goes_on_in_the_copy(stack: Stack, repositor
     (arrival,) = answer.arrivals
     assert (arrival.node, arrival.evicted) == ("", ())
     assert answer.outcome.pods["incident"].node == "gpu-a"
+
+
+async def test_the_pod_s_scheduler_is_the_one_that_is_asked(stack: Stack, repository: Path, tmp_path: Path) -> None:
+    manifest = yaml.safe_load((repository / "examples/gpu-cluster/urgent.yaml").read_text(encoding="utf-8"))
+    manifest["spec"]["schedulerName"] = "gpu-scheduler"
+    (tmp_path / "pod.yaml").write_text(yaml.safe_dump(manifest), encoding="utf-8")
+    answer = await asked(await dumped(stack), tmp_path / "pod.yaml")
+    assert [item.node for item in answer.arrivals] == ["gpu-a"]
+
+
+async def test_a_name_that_is_taken_and_a_manifest_that_is_refused_are_told(
+    stack: Stack, repository: Path, tmp_path: Path
+) -> None:
+    dump = await dumped(stack)
+    with pytest.raises(ScenarioError, match="there is a pod training already"):
+        await asked(dump, repository / "examples/gpu-cluster/running.yaml")
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": []}}
+    (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod), encoding="utf-8")
+    with pytest.raises(ScenarioError, match="containers"):
+        await asked(dump, tmp_path / "pod.yaml")
+    (tmp_path / "claim.yaml").write_text("{apiVersion: v1, kind: Namespace, metadata: {name: x}}", encoding="utf-8")
+    with pytest.raises(BadInput, match="no Pod to ask about"):
+        _read([tmp_path / "claim.yaml"], "default")
+
+
+async def test_a_claim_that_is_missing_is_told(stack: Stack, tmp_path: Path) -> None:
+    claims = [{"name": "gpu", "resourceClaimName": "nowhere"}]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "main", "image": "x"}], "resourceClaims": claims},
+    }
+    (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod), encoding="utf-8")
+    (arrival,) = (await asked(await dumped(stack), tmp_path / "pod.yaml")).arrivals
+    assert arrival.node == ""
+    assert "nowhere" in arrival.message
 
 
 def test_a_dump_has_no_secrets() -> None:

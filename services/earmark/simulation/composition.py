@@ -22,11 +22,11 @@ from earmark.simulation.scenario import Scenario
 SCHEDULER_NAMES = ("default-scheduler", "earmark")
 
 
-def builders(scenario: Scenario) -> Mapping[str, Builder]:
+def builders(scenario: Scenario, scheduler_names: tuple[str, ...] = SCHEDULER_NAMES) -> Mapping[str, Builder]:
     """Return how each service is built for a scenario."""
     gates = dict(scenario.feature_gates)
     framework_settings = FrameworkSettings(
-        scheduler_names=SCHEDULER_NAMES,
+        scheduler_names=scheduler_names,
         feature_gates={DRA_PREEMPTION: gates.get(DRA_PREEMPTION, False)},
     )
     plugin_settings = DynamicResourcesSettings(feature_gates=gates)

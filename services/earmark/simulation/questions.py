@@ -15,6 +15,8 @@ from earmark.simulation.stage import StepRefused
 from earmark.simulation.verdict import HeldCapacity
 from earmark.v1 import (
     common_pb2,
+    framework_pb2,
+    framework_pb2_grpc,
     nodes_pb2,
     nodes_pb2_grpc,
     nomination_extensions_pb2,
@@ -25,6 +27,7 @@ from earmark.v1 import (
     settlement_pb2_grpc,
 )
 
+FRAMEWORK = "framework"
 NODES = "nodes"
 PREEMPTION = "preemption"
 PLUGIN = "dynamicresources"
@@ -79,6 +82,17 @@ class Questions:
 
     def _nodes(self) -> nodes_pb2_grpc.NodesServiceAsyncStub:
         return nodes_pb2_grpc.NodesServiceStub(self._fleet.channel(NODES))
+
+    # --- framework ---------------------------------------------------------------------------------------------------
+
+    async def why_pending(self, namespace: str, name: str) -> str:
+        """Return what the framework says of a pod; "" if it says nothing."""
+        stub = framework_pb2_grpc.FrameworkServiceStub(self._fleet.channel(FRAMEWORK))
+        request = framework_pb2.ExplainPodRequest(pod=common_pb2.PodReference(namespace=namespace, name=name))
+        try:
+            return (await stub.ExplainPod(request, timeout=CALL_TIMEOUT)).message
+        except grpc.aio.AioRpcError as error:
+            raise _refused(error) from None
 
     # --- preemption --------------------------------------------------------------------------------------------------
 

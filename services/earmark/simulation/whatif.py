@@ -15,6 +15,7 @@ from typing import Any
 from earmark.apiserver.registry import Registry
 from earmark.dynamicresources.settings import DRA_PREEMPTION
 from earmark.simulation.cluster import display
+from earmark.simulation.composition import SCHEDULER_NAMES, builders
 from earmark.simulation.dumping import Dump
 from earmark.simulation.errors import ScenarioError
 from earmark.simulation.hooks import Hooks
@@ -92,7 +93,10 @@ def what_if(dump: Dump, manifests: Sequence[Manifest], seed: int = 1) -> Answer:
     pods = tuple(manifest for manifest in manifests if manifest.kind == "Pod")
     others = tuple(manifest for manifest in manifests if manifest.kind != "Pod")
     scenario = Scenario(_NAME, feature_gates=gates, objects=(*dump.manifests, *others))
-    hooks = Hooks(epoch=dump.about.taken)
+    # Who asks about a pod asks about this scheduler, whatever the pod calls it.
+    asked = (str(pod.data.get("spec", {}).get("schedulerName") or "") for pod in pods)
+    names = tuple(dict.fromkeys((*SCHEDULER_NAMES, *(name for name in asked if name))))
+    hooks = Hooks(epoch=dump.about.taken, builders=lambda played: builders(played, names))
     players: list[_Submitter] = []
 
     def make(loop: SimulationLoop) -> Player:
@@ -122,6 +126,7 @@ class _Submitter(Player):
         self._asked: list[_Asked] = []
         # Every pod that was there before one of ours chose victims, by name.
         self._known: dict[str, Victim] = {}
+        self._pending: dict[str, str] = {}
 
     async def run(self) -> Outcome:
         """Let the pods come, then let everything come to rest."""
@@ -136,6 +141,10 @@ class _Submitter(Player):
             await self._loop.settled()
         await self._reach_end()
         await self._remember_settlements()
+        for manifest in self._pods:
+            # A pod that may not enter the queue has no condition that tells why.
+            name = display(manifest.namespace, manifest.name)
+            self._pending[name] = await self._questions.why_pending(manifest.namespace, manifest.name)
         return self._outcome()
 
     def _remember_pods(self) -> None:
@@ -190,7 +199,7 @@ class _Submitter(Player):
             settled_seconds=last.t4 - last.t0
             if last is not None and last.t4 is not None and last.t0 is not None
             else None,
-            message=(record.message if record is not None else None) or "",
+            message=(record.message if record is not None else None) or self._pending.get(asked.pod, ""),
             fits_on=asked.fits_on,
             alternatives=asked.alternatives,
             refusals=asked.refusals,
