@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, timedelta
 from pathlib import Path
@@ -9,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from earmark.cli.timeline import follow
 from earmark.cli.windows import Wanted, as_data, lines
 from earmark.dynamicresources import component as dynamicresources
 from earmark.kube import objects
@@ -95,3 +99,26 @@ async def test_an_open_window_goes_on(settled: Stack) -> None:
     told = list(lines(window, window.t0.ToDatetime(tzinfo=UTC) + timedelta(seconds=70), 120))
     assert told[0].endswith("on node gpu-a: open")
     assert [line for line in told if line.endswith("1 min 10 s ...")] == [told[3]]
+
+
+async def test_a_watch_tells_the_past_and_then_every_change(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples = repository / "examples/gpu-cluster"
+    async with example_stack(examples, "cluster", "running.yaml") as stack, client_of(stack) as client:
+        watching = asyncio.create_task(follow(client, Wanted(pod="incident"), watch=True, as_json=True))
+        await stack.world.apply(yaml.safe_load((examples / "urgent.yaml").read_text(encoding="utf-8")))
+
+        async def ended() -> bool:
+            return any(window.outcome for window in await client.settlements())
+
+        await stack.until(ended)
+        await asyncio.sleep(0.1)
+        watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [item["phase"] for item in told] == sorted(
+        (item["phase"] for item in told), key=["terminating", "deallocating", "held", "ended"].index
+    )
+    assert (told[0]["phase"], told[-1]["phase"], told[-1]["outcome"]) == ("terminating", "ended", "scheduled")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from earmark.cli.windows import Wanted
+    from earmark.client import EarmarkClient
     from earmark.runtime.process import RuntimeSettings
     from earmark.v1 import settlement_pb2
 
@@ -44,20 +44,23 @@ async def _show(runtime: RuntimeSettings, wanted: Wanted, watch: bool, as_json: 
     from earmark.client import EarmarkClient
 
     async with EarmarkClient(runtime) as client:
-        found = [window for window in await client.settlements() if wanted.admits(window)]
-        for window in found:
-            # Of those that are open the watch tells.
-            if not (watch and not window.outcome):
-                _print(window, as_json)
-        if not watch:
-            if not found and not as_json:
-                print("no settling windows")
-            return
-        while True:
-            async for window in client.watch_settlements():
-                if wanted.admits(window):
-                    _print(window, as_json)
-            await asyncio.sleep(1)
+        await follow(client, wanted, watch=watch, as_json=as_json)
+
+
+async def follow(client: EarmarkClient, wanted: Wanted, *, watch: bool, as_json: bool) -> None:
+    """Print the windows that are known, and with `watch` every change from then on, until it is cancelled."""
+    found = [window for window in await client.settlements() if wanted.admits(window)]
+    for window in found:
+        # Of those that are open the watch tells.
+        if window.outcome or not watch:
+            _print(window, as_json)
+    if not watch:
+        if not found and not as_json:
+            print("no settling windows")
+        return
+    async for window in client.watch_settlements():
+        if wanted.admits(window):
+            _print(window, as_json)
 
 
 def _print(window: settlement_pb2.Settlement, as_json: bool) -> None:
