@@ -48,8 +48,6 @@ def outcome(repository: Path) -> tuple[int | None, dict[str, Any], list[Received
 
 Outcome = tuple[int | None, dict[str, Any], list[ReceivedSpan]]
 
-pytestmark = pytest.mark.xdist_group("demo")
-
 
 @pytest.mark.kep("D1", "D3", "E69", "E102", "E106")
 def test_the_preemptor_gets_exactly_what_was_held_for_it(outcome: Outcome) -> None:

@@ -25,7 +25,7 @@ from earmark.runtime.process import RuntimeSettings
 from earmark.runtime.supervisor import Supervisor
 from support.runtime_otlp import Receiver, receiver
 
-pytestmark = [pytest.mark.xdist_group("demo"), pytest.mark.timeout(180)]
+pytestmark = pytest.mark.timeout(180)
 
 SPEED = 2
 # What an expectation may be late, in seconds.

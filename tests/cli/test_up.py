@@ -14,7 +14,7 @@ import pytest
 
 from earmark.runtime.process import SERVICES
 
-pytestmark = [pytest.mark.xdist_group("demo"), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 
 
 async def earmark(*arguments: str) -> asyncio.subprocess.Process:

@@ -49,6 +49,10 @@ class Round:
         await self._cluster.open_window(self.victim, self.preemptor)
         self.uid = (await self._present(self.preemptor)).metadata.uid
 
+    async def victim_is_gone(self) -> None:
+        """The victim is gone, its claim is not deallocated yet."""
+        await self._cluster.until(lambda: self._cluster.gone(self.victim), what=f"{self.victim} is gone")
+
     async def rival_comes(self) -> None:
         """A pod that would take the device if nobody held it."""
         await self._cluster.put(pod(self.rival, "batch"))
@@ -164,24 +168,41 @@ async def test_one_trace_tells_t0_to_t4(running: Up, spans: Receiver, play: Roun
     until(lambda: {"earmark-framework", "earmark-preemption", "earmark-dynamicresources"} <= spans.services(), 5)
 
 
+TERMINATING, DEALLOCATING = "terminating", "deallocating"
+KILLS = (
+    *((TERMINATING, (service,)) for service in SERVICES),
+    *(
+        (DEALLOCATING, services)
+        for services in (("dynamicresources",), ("framework",), ("preemption", "claimcontroller"), ("apiserver",))
+    ),
+)
+
+
 @pytest.mark.kep("E51", "E100", "E101", "E102")
-@pytest.mark.parametrize("service", SERVICES)
-async def test_a_service_killed_in_the_window_costs_no_second_victim(
-    service: str, running: Up, spans: Receiver, play: Round
+@pytest.mark.parametrize(
+    ("phase", "services"), KILLS, ids=lambda part: part if isinstance(part, str) else "-".join(part)
+)
+async def test_services_killed_in_the_window_cost_no_second_victim(
+    phase: str, services: tuple[str, ...], running: Up, spans: Receiver, play: Round
 ) -> None:
     await play.begin()
-    killed = running.kill(service)
+    if phase == DEALLOCATING:
+        await play.victim_is_gone()
+    told = len(running.lines)
+    killed = {service: running.kill(service) for service in services}
     await play.rival_comes()
     await play.ends_well()
-    until(lambda: running.services().get(service, killed) != killed, 10)
-    assert any(line.startswith(f"{service}: killed by SIGKILL; restarting") for line in running.lines)
+    for service, process in killed.items():
+        until(lambda service=service, process=process: running.services().get(service, process) != process, 10)  # type: ignore[misc]
+        reason = f"{service}: killed by SIGKILL; restarting"
+        assert sum(line.startswith(reason) for line in running.lines[told:]) == 1
     # The story is told all the same, and once.
 
     def roots() -> list[Span]:
         # Every attempt to preempt takes a generation, so that nobody knows which one the window got.
         return [span for span in spans.about(play.uid) if span.name == semconv.SETTLING]
 
-    until(lambda: bool(roots()), 10, lambda: story(spans, running, play, service))
+    until(lambda: bool(roots()), 10, lambda: story(spans, running, play, services[0]))
     (root,) = roots()
     assert root.attributes["earmark.outcome"] == "scheduled"
     assert root.end - root.start > GRACE + DEALLOCATION - SLACK
