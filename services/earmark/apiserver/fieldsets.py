@@ -128,7 +128,9 @@ def _merge(schema: Schema, owner: str, name: str, text: str, live: Any, applied:
     if live is None or where in _ATOMIC_FIELDS or type(live) is not type(applied):
         return applied
     if text.startswith("[]") and where in MERGED_SETS:
-        return [*live, *(item for item in applied if item not in live)]
+        # The elements are texts.
+        known = set(live)
+        return [*live, *(item for item in applied if item not in known)]
     if text.startswith("[]") and where in _KEYS:
         result = list(live)
         at = {_element(_KEYS[where], item, where): index for index, item in enumerate(live)}

@@ -129,13 +129,15 @@ def _label(name: str, path: str) -> list[Cause]:
 
 def _references(requests: list[str], known: set[str], path: str) -> list[Cause]:
     causes: list[Cause] = []
+    seen: set[str] = set()
     for index, name in enumerate(requests):
         if name not in known:
             causes.append(
                 invalid(f"{path}[{index}]", name, "must be the name of a request or a request/subrequest in the claim")
             )  # fmt: skip
-        if name in requests[:index]:
+        if name in seen:
             causes.append(duplicate(f"{path}[{index}]", name))
+        seen.add(name)
     return causes
 
 
