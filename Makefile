@@ -11,7 +11,7 @@ SERVICES := apiserver claimcontroller nodes dynamicresources preemption framewor
 BENCHES := $(patsubst tests/bench/bench_%.py,%,$(wildcard tests/bench/bench_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format demo run oracle-test e2e-web $(addprefix run-,$(SERVICES)) simulate kep mutants kubectl protos clean python-fits
+.PHONY: help setup test check format demo run oracle-test e2e-web $(addprefix run-,$(SERVICES)) simulate kep mutants jaeger kubectl protos clean python-fits
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9%-]+):.*## /\1\t/' | \
@@ -92,6 +92,9 @@ bench-%: setup
 
 soak-%: setup
 	$(BIN)/python tests/soak/soak_$(subst -,_,$*).py $(ARGS)
+
+jaeger: ## Start Jaeger on loopback: a built one (tests/tools/build_jaeger.sh) or its image
+	@tests/tools/run_jaeger.sh
 
 kubectl: ## Build the kubectls that tests use, from Go modules (minutes, once)
 	@tests/tools/build_kubectl.sh

@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 
 from earmark.dynamicresources import windowrecord
 from earmark.dynamicresources.happened import Happened, NominationEnded, NominationRecorded
+from earmark.dynamicresources.nominating import OUTCOMES
 from earmark.dynamicresources.settings import Settings
 from earmark.dynamicresources.settlement import Window, WindowChange, Windows
 from earmark.dynamicresources.settlementwatch import SettlementWatch
@@ -38,7 +39,8 @@ class NominationMetrics(Collector):
 
     def __init__(self) -> None:
         self._held = 0
-        self._ended: dict[str, int] = {}
+        # All are shown from the beginning: what grows from nothing to one is no growth to Prometheus.
+        self._ended = dict.fromkeys(OUTCOMES.values(), 0)
 
     def set(self, held: int) -> None:
         """Say how many nominations are held or proposed."""
