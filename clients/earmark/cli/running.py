@@ -41,7 +41,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except ApiUnavailable as error:
-        raise CommandError(f"the Kubernetes API does not answer: {error}") from error
+        raise CommandError(f"the Kubernetes API does not answer: {error}; is earmark running? (make run)") from error
     except ApiError as error:
         raise CommandError(error.message) from error
     except CallFailed as error:
