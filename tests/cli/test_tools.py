@@ -161,6 +161,18 @@ def test_cel_says_which_devices_match_and_why_not(
     assert text in capsys.readouterr().out
 
 
+def test_cel_names_devices_together_of_which_the_same_is_to_be_said(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slices = repository / "examples/devices/h100.yaml"
+    expression = 'device.attributes["gpu.nvidia.com"].type == "gpu"'
+    assert earmark("cel", expression, "--slices", str(slices), monkeypatch=monkeypatch) == 0
+    out = capsys.readouterr().out
+    assert "gpu.nvidia.com/node-a/gpu-0: matches\n  so do: gpu-1\n" in out
+    assert out.count("does not match") == out.count("  false: ") == 1
+    assert out.endswith("\n2 of 52 devices match\n")
+
+
 def test_cel_answers_json_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     line = json.dumps({"expression": "true", "device": {"driver": "a", "attributes": {}, "capacity": {}}})
     assert earmark("cel", "-", monkeypatch=monkeypatch, stdin=line + "\n") == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import msgspec
 from earmark.cli.errors import BAD_INPUT, FAILED, BadInput, read_text
 from earmark.dynamicresources.allocator.jsonlines import FIXED_SHARE_ID, allocate_line
 from earmark.dynamicresources.allocator.judge import CelJudge
-from earmark.dynamicresources.celcheck import answer, explain, readable
+from earmark.dynamicresources.celcheck import Part, answer, explain, readable
 from earmark.dynamicresources.devicecel import SelectorCompileError
 from earmark.kube.manifests import ManifestError, load_manifests
 from earmark.kube.objects import ResourceSlice
@@ -77,22 +78,29 @@ def answer_lines() -> int:
 def explain_selector(expression: str, files: list[Path]) -> int:
     """Print which devices of ResourceSlice manifests match, and for the others why not.
 
-    Returns 0 if a device matches, else 1. Raises BadInput for an expression or a manifest that cannot be used.
+    Devices of a pool about which the same is to be said are named together. Returns 0 if a device matches, else 1.
+    Raises BadInput for an expression or a manifest that cannot be used.
     """
-    matches = 0
     try:
-        for found in explain(expression, _slices(files)):
-            name = f"{found.driver}/{found.pool}/{found.device}"
-            matches += found.matches
-            print(f"{name}: {'matches' if found.matches else 'does not match'}")
-            if not found.matches:
-                for line in readable(found.part, 1):
-                    print(line)
+        answers = list(explain(expression, _slices(files)))
     except SelectorCompileError as error:
         # The lines that begin with "|" draw the expression and a mark below it; in one line they say nothing.
         text = " ".join(line for line in str(error).splitlines() if not line.startswith(" |"))
         raise BadInput(f"the expression does not compile: {text.removeprefix('compilation failed: ')}") from error
-    return 0 if matches else FAILED
+    alike: dict[tuple[str, str, bool, Part], list[str]] = {}
+    for found in answers:
+        alike.setdefault((found.driver, found.pool, found.matches, found.part), []).append(found.device)
+    for (driver, pool, matches, part), devices in alike.items():
+        print(f"{driver}/{pool}/{devices[0]}: {'matches' if matches else 'does not match'}")
+        if len(devices) > 1:
+            others = f"so {'do' if matches else 'do not'}: {', '.join(devices[1:])}"
+            print(textwrap.fill(others, 100, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False))
+        if not matches:
+            for line in readable(part, 1):
+                print(line)
+    count = sum(found.matches for found in answers)
+    print(f"{count} of {len(answers)} devices match")
+    return 0 if count else FAILED
 
 
 def _slices(files: list[Path]) -> Iterator[ResourceSlice]:
