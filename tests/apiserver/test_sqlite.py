@@ -130,6 +130,28 @@ async def test_a_failed_commit_is_told_to_all_who_wait(path: Path) -> None:
     await store.close()
 
 
+async def test_a_commit_that_cannot_begin_is_a_failed_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(path)
+    store.load()
+    failures: list[StoreError] = []
+    store.on_failure(failures.append)
+
+    def refused(*work: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store._thread, "submit", refused)
+        store.append(change(1, "a"))
+        async with asyncio.timeout(10):
+            with pytest.raises(StoreError, match="can't start new thread"):
+                await store.durable(1)
+    # What comes later must not count as kept: the store would then lack what was before it.
+    with pytest.raises(StoreError):
+        store.append(change(2, "b"))
+    assert len(failures) == 1
+    await store.close()
+
+
 async def test_a_check_finds_damage(path: Path) -> None:
     store = SqliteStore(path)
     cluster = Cluster(store)

@@ -130,7 +130,7 @@ class SqliteStore:
                 batch, self._pending = self._pending, []
                 try:
                     await loop.run_in_executor(self._thread, self._write, batch)
-                except sqlite3.Error as error:
+                except Exception as error:  # noqa: BLE001 - whatever it was, nothing later may count as kept without it
                     self._failure = StoreError(f"{self._path}: a commit failed: {error}")
                     self._wake()
                     self._on_failure(self._failure)
