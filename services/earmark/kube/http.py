@@ -248,21 +248,6 @@ class HttpApi:
         path = _object_path(resource, namespace, name, subresource)
         return await self._call("PUT", path, _encode(data), params=_STRICT)
 
-    async def raw(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: Any = None,
-        content_type: str = _JSON,
-        params: Mapping[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """Call any path with JSON data and return the JSON data of the answer."""
-        encoded = b"" if body is None else _encode(body)
-        answer = await self._call(method, path, encoded, content_type=content_type, params=params)
-        data: dict[str, Any] = msgspec.json.decode(answer) if answer else {}
-        return data
-
     # --- carrying ----------------------------------------------------------------------------------------------------
 
     def _opened(self) -> aiohttp.ClientSession:

@@ -19,7 +19,7 @@ from earmark.dynamicresources.writing import deallocation_write
 from earmark.kube.api import ApiError, ApiUnavailable, PatchType
 from earmark.kube.objects import ResourceClaim
 from earmark.runtime.component import Environment
-from earmark.simulation.compare.promises import Book, Keeping
+from earmark.simulation.compare.promises import Keeping
 
 
 class Nomination(Keeping):
@@ -112,12 +112,6 @@ class Mode:
     text: str
     core: type[Core]
     attach: Callable[[DynamicResources, Environment], None] = lambda component, env: None
-
-    def book_of(self, component: DynamicResources) -> Book:
-        """Return what a run's core has promised."""
-        core = component.core
-        assert isinstance(core, Keeping)
-        return core.book
 
 
 def _deallocating(component: DynamicResources, env: Environment) -> None:
