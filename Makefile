@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+FITS := .python-fits
 CONFIG ?= deploy/config/local.toml
 SEEDS ?= 1-100
 SOAKS := $(patsubst tests/soak/soak_%.py,%,$(wildcard tests/soak/soak_*.py))
@@ -11,7 +12,7 @@ SERVICES := apiserver claimcontroller nodes dynamicresources preemption framewor
 BENCHES := $(patsubst tests/bench/bench_%.py,%,$(wildcard tests/bench/bench_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format demo run oracle-test e2e-web $(addprefix run-,$(SERVICES)) simulate kep mutants jaeger kubectl protos clean python-fits
+.PHONY: help setup test check format demo run oracle-test e2e-web $(addprefix run-,$(SERVICES)) simulate kep mutants jaeger kubectl protos clean $(FITS)
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9%-]+):.*## /\1\t/' | \
@@ -23,7 +24,7 @@ help: ## List the targets
 setup: $(STAMP) ## Make .venv with the locked dependencies (PYTHON=python3.13 chooses the interpreter)
 
 # A PYTHON that is named must not be passed over in silence because .venv was made with another.
-python-fits:
+$(FITS):
 ifneq ($(filter command environment,$(origin PYTHON)),)
 	@$(PYTHON) -c '' 2>/dev/null || { echo "$(PYTHON) does not run here; name one that does, PYTHON=/path/to/python3.13" >&2; exit 2; }
 	@test ! -x $(BIN)/python || test "$$($(BIN)/python -V)" = "$$($(PYTHON) -V)" || \
@@ -31,7 +32,7 @@ ifneq ($(filter command environment,$(origin PYTHON)),)
 endif
 	@:
 
-$(STAMP): requirements.lock pyproject.toml | python-fits
+$(STAMP): requirements.lock pyproject.toml | $(FITS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "earmark needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1). Try: make setup PYTHON=python3.13" >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
