@@ -16,6 +16,8 @@ from earmark.web.queueing import queue_data
 from earmark.web.windows import window
 
 QUEUE_SECONDS = 1.0
+# A window that ended after it was listed and before it was watched is found this much later.
+ENDED_SECONDS = 10.0
 # Before a call that failed is tried again.
 RETRY_SECONDS = 1.0
 
@@ -44,6 +46,7 @@ class Following:
         for informer in self._informers:
             informer.start(tasks)
         tasks.spawn(self._again("windows", self._windows), "windows")
+        tasks.spawn(self._again("ended windows", self._ended), "ended windows")
         tasks.spawn(self._again("queue", self._queue), "queue")
         tasks.spawn(self._feed.run(), "feed")
 
@@ -70,6 +73,17 @@ class Following:
         self._problem("windows", "")
         async for item in self._client.watch_settlements():
             self._feed.board.window_changed(window(item))
+
+    async def _ended(self) -> None:
+        while True:
+            await self._clock.sleep(ENDED_SECONDS)
+            listed = await self._client.settlements()
+            self._problem("ended windows", "")
+            known = {item.key for item in self._feed.board.windows.open()}
+            for item in map(window, listed):
+                # Only the end is final: anything else here may be older than what the watch has told.
+                if not item.open and item.key in known:
+                    self._feed.board.window_changed(item)
 
     async def _queue(self) -> None:
         while True:
