@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +28,7 @@ from earmark.runtime.awaiting import Preemptors, awaiting_claim, awaiting_victim
 from earmark.runtime.clock import LoopClock
 from earmark.runtime.component import SpanIdentity
 from earmark.runtime.export import MemorySink
+from earmark.runtime.logs import JsonFormatter
 from earmark.runtime.settling_trace import (
     MOST_ATTEMPTS,
     MOST_CLAIMS,
@@ -239,3 +242,13 @@ def test_the_root_is_told_when_the_scheduler_dies_after_the_binding() -> None:
     caches._on_pod(InformerEvent("MODIFIED", None, bound))
     assert recorder.names.count(semconv.SETTLING) == 1
     assert tracker.windows()[0].outcome == "scheduled"
+
+
+def test_a_line_of_the_log_leads_to_the_windows_trace(sink: MemorySink, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "earmark.dynamicresources"):
+        played(sink, OWN / "window.yaml", "window")
+    (root,) = sink.named(semconv.SETTLING)
+    lines = [json.loads(JsonFormatter("x").format(item)) for item in caplog.records if "settling" in item.getMessage()]
+    assert [line["message"] for line in lines] == ["settling window opened", "settling window ended: scheduled"]
+    assert {line["trace_id"] for line in lines} == {f"{root.context.trace_id:032x}"}
+    assert {(line["pod"], line["node"]) for line in lines} == {("default/guest", "east")}

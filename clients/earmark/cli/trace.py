@@ -200,26 +200,29 @@ def lines(spans: Sequence[Span], now: datetime) -> Iterator[str]:
     # Of a window that is open the root is not there yet: its children stand at the top.
     tops = [span for span in spans if span.parent not in known]
     t0 = next((span.start for span in tops if span.name in ("settling", "settling.started")), spans[0].start)
-    yield from _below(tops, spans, 0, t0, now)
+    yield from _below(tops, spans, 0, t0, now, {})
 
 
-def _below(level: Iterable[Span], spans: Sequence[Span], depth: int, t0: datetime, now: datetime) -> Iterator[str]:
+def _below(
+    level: Iterable[Span], spans: Sequence[Span], depth: int, t0: datetime, now: datetime, above: Mapping[str, Any]
+) -> Iterator[str]:
     for span in level:
         since = (span.start - t0).total_seconds()
         length = ((span.end or now) - span.start).total_seconds()
         name = f"{'  ' * depth}{span.name}"
         open_ = "" if span.end is not None else " ..."
-        line = f"  {since:+9.3f}s {length:8.3f}s{open_:<4} {name:<30} {span.service:<16} {_told(span)}"
+        line = f"  {since:+9.3f}s {length:8.3f}s{open_:<4} {name:<30} {span.service:<16} {_told(span, above)}"
         yield line.rstrip()
         children = [item for item in spans if item.parent == span.id and item is not span]
-        yield from _below(children, spans, depth + 1, t0, now)
+        yield from _below(children, spans, depth + 1, t0, now, span.attributes)
 
 
-def _told(span: Span) -> str:
+def _told(span: Span, above: Mapping[str, Any]) -> str:
+    # What the span above says already is not said again.
     parts = []
     for key in _TOLD:
         value = span.attributes.get(key)
-        if value not in (None, "", []):
+        if value not in (None, "", [], above.get(key)):
             text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
             parts.append(f"{key.rpartition('.')[2] if key.startswith('earmark') else key.split('.')[1]}={text}")
     return " ".join([*parts, *([f"ERROR: {span.error}"] if span.error else [])])

@@ -6,6 +6,7 @@ changes is settlement.py's.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
@@ -27,6 +28,8 @@ from earmark.kube.spawner import Spawner
 from earmark.runtime import semconv
 from earmark.runtime.component import AttributeValue, SpanIdentity, Telemetry
 from earmark.runtime.settling_trace import MOST_CLAIMS, MOST_VICTIMS, claim_span, settling_trace, victim_span
+
+_log = logging.getLogger(__name__)
 
 _BUCKETS = tuple(0.1 * 2.0**power for power in range(15))
 
@@ -160,6 +163,7 @@ class SettlementTracker:
     def _show(self, change: WindowChange, *, restored: bool) -> None:
         before, after = change.before, change.after
         if before is None:
+            _log.info("settling window %s", "taken over" if restored else "opened", extra=_fields(after))
             if not restored:
                 self._emit(semconv.SETTLING_STARTED, after, after.t0, after.t0, _preemptor(after))
             return
@@ -200,6 +204,7 @@ class SettlementTracker:
             self._metrics.held.observe(max(0.0, (window.t4 - free).total_seconds()))
             self._emit(semconv.CAPACITY_HELD, window, free, window.t4, _preemptor(window))
         self._metrics.window.labels(window.outcome).observe((ended - window.t0).total_seconds())
+        _log.info("settling window ended: %s", window.outcome, extra=_fields(window))
         trace, root = settling_trace(window.preemptor.uid, window.generation)
         error = "" if window.outcome == "scheduled" else f"the nomination ended: {window.outcome}"
         self._telemetry.emit(
@@ -256,6 +261,13 @@ def _present(world: World, event: Happened) -> dict[str, bool]:
         victim.uid: (pod := world.pods.get(victim.uid)) is not None and not pod.finished
         for victim in event.nomination.victims
     }
+
+
+def _fields(window: Window) -> dict[str, str]:
+    """What the log says of a window: its trace is found by it."""
+    trace, _ = settling_trace(window.preemptor.uid, window.generation)
+    pod = f"{window.preemptor.namespace}/{window.preemptor.name}"
+    return {"trace_id": f"{trace:032x}", "pod": pod, "node": window.node}
 
 
 def _preemptor(window: Window) -> dict[str, AttributeValue]:

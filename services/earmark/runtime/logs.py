@@ -16,7 +16,8 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     fields = {key: value for key, value in vars(record).items() if key not in _STANDARD}
-    if trace_id := current_trace_id():
+    # Who names a trace means that one: a settling window's is not the call's in which it opens.
+    if "trace_id" not in fields and (trace_id := current_trace_id()):
         fields["trace_id"] = trace_id
     return fields
 
