@@ -26,7 +26,6 @@ SHELLS = {
         "binding",
         "caches",
         "component",
-        "events",
         "explanationservice",
         "nominationservice",
         "plugin",
@@ -86,6 +85,8 @@ def test_the_cores_of_the_services_neither_wait_nor_call(repository: Path) -> No
     found = []
     for service, shells in SHELLS.items():
         root = repository / "services/earmark" / service
+        # A name that is left behind would excuse whoever gets it next.
+        found += [f"{service}/{name}: no such module" for name in sorted(shells) if not (root / f"{name}.py").exists()]
         for file in sorted(root.rglob("*.py")):
             if file.relative_to(root).parts[0].removesuffix(".py") in shells:
                 continue
