@@ -26,6 +26,8 @@ pytestmark = pytest.mark.timeout(120)
 DEALLOCATION = 1.0
 # Clocks of one machine, but not one instant.
 SLACK = 0.75
+# What a busy machine may add to a phase; the phases' order and their least length are what is proved.
+LATE = 10.0
 
 
 class Round:
@@ -128,7 +130,7 @@ async def test_one_trace_tells_t0_to_t4(running: Up, spans: Receiver, play: Roun
 
     await play.rival_comes()
     await play.ends_well()
-    until(lambda: bool(named(semconv.SETTLING)), 10)
+    until(lambda: bool(named(semconv.SETTLING)), 30)
     (root,) = named(semconv.SETTLING)
     (started,) = named(semconv.SETTLING_STARTED)
     (dry_run,) = named(semconv.PREEMPTION_DRY_RUN)
@@ -148,14 +150,14 @@ async def test_one_trace_tells_t0_to_t4(running: Up, spans: Receiver, play: Roun
     t0, t1, t3, t4 = root.start, terminating.end, deallocating.end, root.end
     assert dry_run.start <= dry_run.end <= execute.start <= execute.end
     assert started.start == pytest.approx(t0, abs=SLACK)
-    assert execute.start == pytest.approx(t0, abs=SLACK)
+    assert t0 - SLACK < execute.start < t0 + LATE
     assert terminating.start == pytest.approx(t0, abs=SLACK)
-    assert GRACE - SLACK < t1 - t0 < GRACE + 2 * SLACK
+    assert GRACE - SLACK < t1 - t0 < GRACE + LATE
     assert deallocating.start == pytest.approx(t1, abs=SLACK)
-    assert DEALLOCATION - SLACK < t3 - t1 < DEALLOCATION + 2 * SLACK
+    assert DEALLOCATION - SLACK < t3 - t1 < DEALLOCATION + LATE
     assert held.start == pytest.approx(t3, abs=0.01)
     assert held.end == pytest.approx(t4, abs=0.01)
-    assert 0 <= t4 - t3 < 1 + SLACK
+    assert 0 <= t4 - t3 < LATE
     # An open window is visible while it is open.
     assert started.received < t4
     # What it was about.
@@ -165,7 +167,7 @@ async def test_one_trace_tells_t0_to_t4(running: Up, spans: Receiver, play: Roun
     assert started.attributes["earmark.victims"] == execute.attributes["earmark.victims"] == [f"default/{play.victim}"]
     assert held.attributes["earmark.devices"] == play.devices
     assert "victim.deleted" in execute.events
-    until(lambda: {"earmark-framework", "earmark-preemption", "earmark-dynamicresources"} <= spans.services(), 5)
+    until(lambda: {"earmark-framework", "earmark-preemption", "earmark-dynamicresources"} <= spans.services(), 30)
 
 
 TERMINATING, DEALLOCATING = "terminating", "deallocating"
@@ -193,7 +195,7 @@ async def test_services_killed_in_the_window_cost_no_second_victim(
     await play.rival_comes()
     await play.ends_well()
     for service, process in killed.items():
-        until(lambda service=service, process=process: running.services().get(service, process) != process, 10)  # type: ignore[misc]
+        until(lambda service=service, process=process: running.services().get(service, process) != process, 30)  # type: ignore[misc]
         reason = f"{service}: killed by SIGKILL; restarting"
         assert sum(line.startswith(reason) for line in running.lines[told:]) == 1
     # The story is told all the same, and once.
@@ -202,12 +204,12 @@ async def test_services_killed_in_the_window_cost_no_second_victim(
         # Every attempt to preempt takes a generation, so that nobody knows which one the window got.
         return [span for span in spans.about(play.uid) if span.name == semconv.SETTLING]
 
-    until(lambda: bool(roots()), 10, lambda: story(spans, running, play, services[0]))
+    until(lambda: bool(roots()), 30, lambda: story(spans, running, play, services[0]))
     (root,) = roots()
     assert root.attributes["earmark.outcome"] == "scheduled"
     assert root.end - root.start > GRACE + DEALLOCATION - SLACK
     # Everybody is well again before the next one has to go.
-    until(lambda: sorted(running.services()) == sorted(SERVICES), 10)
+    until(lambda: sorted(running.services()) == sorted(SERVICES), 30)
 
 
 def test_idle_services_are_small_and_quiet(running: Up) -> None:
