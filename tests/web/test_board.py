@@ -99,6 +99,13 @@ def test_a_device_is_allocated_as_long_as_one_of_its_sharers_stays() -> None:
     assert shown(board)[0] is State.ALLOCATED
 
 
+def test_a_shared_device_is_reclaimed_while_a_window_waits_for_one_of_its_shares() -> None:
+    leaving, staying = claim("one", "a/gpu-0", "train"), claim("two", "a/gpu-0", "serve")
+    board = board_of(leaving, staying, pods=[pod("train", until=at(5)), pod("serve")])
+    board.window_changed(window_of("urgent", "a/gpu-0", "train", claim="one"))
+    assert shown(board)[0] is State.RECLAIMED
+
+
 def test_admin_access_takes_no_device() -> None:
     assert shown(board_of(claim("watch", "a/gpu-0", "monitor", admin=True)))[0] is State.FREE
 

@@ -11,6 +11,7 @@ import yaml
 
 from earmark.client import EarmarkClient
 from earmark.framework import component as framework
+from earmark.kube.api import ApiUnavailable
 from earmark.runtime.clock import LoopClock
 from earmark.runtime.tasks import ComponentTasks
 from earmark.web.actions import ClientActions, Refused
@@ -120,4 +121,16 @@ async def test_a_service_that_is_away_is_a_problem_that_goes_away(followed: Foll
     await followed.stack.kill("framework")
     await followed.until(lambda: b'"problems":["framework' in followed.feed.snapshot())
     await followed.stack.start("framework", framework.build, FRAMEWORK)
+    await followed.until(lambda: b'"problems":[]' in followed.feed.snapshot())
+
+
+async def test_an_api_that_is_away_is_a_problem_that_goes_away(
+    followed: Followed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*arguments: object, **more: object) -> None:
+        raise ApiUnavailable("connection refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(followed.stack.world.api, "list", away)
+        await followed.until(lambda: b"the Kubernetes API does not answer: connection" in followed.feed.snapshot())
     await followed.until(lambda: b'"problems":[]' in followed.feed.snapshot())

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from earmark.client import CallFailed, EarmarkClient
 from earmark.kube import objects
-from earmark.kube.api import KubeApi
+from earmark.kube.api import ApiError, ApiUnavailable, KubeApi
 from earmark.kube.clock import Clock
 from earmark.kube.informer import Informer
 from earmark.runtime.component import Tasks
@@ -18,6 +18,8 @@ from earmark.web.windows import window
 QUEUE_SECONDS = 1.0
 # A window that ended after it was listed and before it was watched is found this much later.
 ENDED_SECONDS = 10.0
+# How often it is looked whether the Kubernetes API answers: informers only wait where it does not.
+API_SECONDS = 5.0
 # Before a call that failed is tried again.
 RETRY_SECONDS = 1.0
 
@@ -29,6 +31,7 @@ class Following:
 
     def __init__(self, feed: Feed, api: KubeApi, client: EarmarkClient, clock: Clock) -> None:
         self._feed = feed
+        self._api = api
         self._client = client
         self._clock = clock
         self._problems: dict[str, str] = {}
@@ -47,6 +50,7 @@ class Following:
             informer.start(tasks)
         tasks.spawn(self._again("windows", self._windows), "windows")
         tasks.spawn(self._again("ended windows", self._ended), "ended windows")
+        tasks.spawn(self._again("api", self._answers), "api")
         tasks.spawn(self._again("queue", self._queue), "queue")
         tasks.spawn(self._feed.run(), "feed")
 
@@ -54,10 +58,11 @@ class Following:
         while True:
             try:
                 await work()
-            except CallFailed as error:
+            except (CallFailed, ApiError, ApiUnavailable) as error:
                 if name not in self._problems:
                     _log.warning("%s: %s", name, error)
-                self._problem(name, str(error))
+                away = "the Kubernetes API does not answer: " if isinstance(error, ApiUnavailable) else ""
+                self._problem(name, f"{away}{error}")
             await self._clock.sleep(RETRY_SECONDS)
 
     def _problem(self, name: str, text: str) -> None:
@@ -84,6 +89,13 @@ class Following:
                 # Only the end is final: anything else here may be older than what the watch has told.
                 if not item.open and item.key in known:
                     self._feed.board.window_changed(item)
+
+    async def _answers(self) -> None:
+        while True:
+            # There are few of them.
+            await self._api.list(objects.PriorityClass)
+            self._problem("api", "")
+            await self._clock.sleep(API_SECONDS)
 
     async def _queue(self) -> None:
         while True:
