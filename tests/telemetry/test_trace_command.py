@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import urllib.request
 from datetime import UTC, datetime
@@ -146,3 +147,11 @@ def _asked(query: str, trace_id: str, wanted: int) -> list[command.Span]:
         if len(found) >= wanted or time.monotonic() > deadline:
             return found
         time.sleep(0.1)
+
+
+def test_the_documents_trace_is_this_one(spans: list[ReadableSpan], repository: Path) -> None:
+    text = (repository / "docs/observability.md").read_text(encoding="utf-8")
+    shown = text.partition("<!-- trace -->")[2].partition("<!-- end of trace -->")[0].strip().splitlines()[1:-1]
+    lines = command.lines(command.from_jaeger(telemetry_jaeger.answer(spans)), T0)
+    # Names of generated claims depend on the seed.
+    assert [re.sub(r"dev-\w+", "dev", line) for line in shown] == [re.sub(r"dev-\w+", "dev", line) for line in lines]
