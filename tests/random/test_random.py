@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from earmark.simulation import load_scenarios, play
+from earmark.simulation.disturbance import WatchTrouble, troubled_hooks
 from earmark.simulation.scenario import Scenario
 from support.random_runs import run_seed
 from support.random_scenarios import random_scenario
@@ -31,6 +32,15 @@ def test_a_random_scenario_holds(seed: int) -> None:
 def test_what_random_scenarios_have_found_stays_mended(scenario: Scenario) -> None:
     outcome = play(scenario)
     assert outcome.ok, complaint(outcome)
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_a_victim_whose_end_is_heard_of_late_is_preempted_once(seed: int) -> None:
+    (scenario,) = load_scenarios(FOUND / "room-and-a-free-device.yaml")
+    outcome = play(scenario, seed, troubled_hooks(seed, WatchTrouble(late=1.0, longest_seconds=8.0)))
+    assert outcome.ok, complaint(outcome)
+    assert sum(entry.event == "nominated" for entry in outcome.log) == 1
+    assert sum(entry.event == "event" and entry.details["reason"] == "PreemptionSettled" for entry in outcome.log) == 1
 
 
 def test_random_scenarios_cover_what_may_happen() -> None:

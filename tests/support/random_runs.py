@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from earmark.apiserver.registry import Registry
+from earmark.dynamicresources.component import DynamicResources
 from earmark.dynamicresources.settings import DRA_PREEMPTION
 from earmark.framework import component as framework
 from earmark.framework.settings import FrameworkSettings
+from earmark.runtime.component import Component, Environment
+from earmark.runtime.virtual import VirtualDeadlockError, VirtualLivelockError
 from earmark.simulation import Hooks, Outcome, Scenario, play
 from earmark.simulation.composition import SCHEDULER_NAMES, builders
 from earmark.simulation.disturbance import WatchTrouble, troubled_hooks
@@ -25,6 +28,7 @@ from earmark.simulation.scenario import TimelineEntry
 from earmark.simulation.stage import Stage, StepRefused
 from earmark.simulation.steps.base import Step
 from earmark.simulation.steps.services import Restart
+from support.random_holds import HoldWatch
 from support.random_oracle import Photo, explained, take_photo, unanswered
 from support.random_scenarios import RandomScenario, Trouble, random_scenario
 
@@ -115,6 +119,10 @@ def run_seed(seed: int) -> Run:
     logging.disable(logging.ERROR)
     try:
         run.outcome = play(dataclasses.replace(scenario, timeline=tuple(timeline)), seed, _hooks(run, registry))
+    except (VirtualDeadlockError, VirtualLivelockError) as error:
+        # A loop that cannot even be ended.
+        run.complaints.append(f"the run does not come to its end: {error}")
+        return run
     finally:
         logging.disable(logging.NOTSET)
     run.complaints += [f"{item.at:g}s {item.invariant}: {item.detail}" for item in run.outcome.violations]
@@ -149,14 +157,25 @@ def _hooks(run: Run, registry: list[Registry]) -> Hooks:
         (float(e["delay"]["by"].rstrip("s")) for e in run.random.spec["timeline"] if "delay" in e), default=0.0
     )
     return dataclasses.replace(
-        hooks, prepare=registry.append, builders=_builders, staleness=hooks.staleness + 2 * slowest
+        hooks,
+        prepare=registry.append,
+        builders=lambda scenario: _builders(scenario, HoldWatch(run.complaints)),
+        staleness=hooks.staleness + 2 * slowest
     )  # fmt: skip
 
 
-def _builders(scenario: Scenario) -> Mapping[str, Builder]:
+def _builders(scenario: Scenario, watch: HoldWatch) -> Mapping[str, Builder]:
     settings = FrameworkSettings(
         scheduler_names=SCHEDULER_NAMES,
         feature_gates={DRA_PREEMPTION: scenario.feature_gates.get(DRA_PREEMPTION, False)},
         max_unschedulable_seconds=_NEVER_SECONDS,
     )
-    return {**builders(scenario), "framework": lambda env: framework.build(settings, env)}
+    usual = builders(scenario)
+
+    def plugin(env: Environment) -> Component:
+        component = usual["dynamicresources"](env)
+        assert isinstance(component, DynamicResources)
+        watch.listen(component)
+        return component
+
+    return {**usual, "dynamicresources": plugin, "framework": lambda env: framework.build(settings, env)}

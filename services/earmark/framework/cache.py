@@ -74,6 +74,8 @@ class Cache:
         self._dirty: dict[str, None] = {}
         # Pods whose required anti-affinity keeps others away; there are few of them.
         self._guards: dict[str, PodInfo] = {}
+        # Pods that preemption has deleted, until the watch tells of it.
+        self._leaving: dict[str, None] = {}
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -88,6 +90,10 @@ class Cache:
     def assumed(self, uid: str) -> bool:
         """Whether the pod is assumed and not yet confirmed by the API."""
         return uid in self._assumed
+
+    def leaving(self, uid: str) -> bool:
+        """Whether preemption has deleted the pod and the watch has not told of it yet."""
+        return uid in self._leaving
 
     def pod(self, uid: str) -> objects.Pod | None:
         """Return a pod in the cache."""
@@ -159,8 +165,16 @@ class Cache:
         self.remove_pod(uid)
         return True
 
+    def leave(self, uid: str) -> None:
+        """Remember that preemption has deleted a pod: a watch that is late must not let it be preempted once more."""
+        info = self._pods.get(uid)
+        if info is not None and info.pod.metadata.deletion_timestamp is None:
+            self._leaving[uid] = None
+
     def put_pod(self, pod: PodInfo) -> None:
         """Add a bound pod or take over its new state; an assumed one is confirmed by it."""
+        if pod.pod.metadata.deletion_timestamp is not None:
+            self._leaving.pop(pod.uid, None)
         self._assumed.pop(pod.uid, None)
         if self._node_of.get(pod.uid) not in (None, pod.pod.spec.node_name):
             self.remove_pod(pod.uid)
@@ -171,6 +185,7 @@ class Cache:
         if self._pods.pop(uid, None) is None:
             return
         self._assumed.pop(uid, None)
+        self._leaving.pop(uid, None)
         self._guards.pop(uid, None)
         name = self._node_of.pop(uid)
         info = self._nodes.get(name)

@@ -84,7 +84,7 @@ class DryRuns:
             for victim in _lower(info, cycle.pod.priority):
                 node.pods.append(len(uids))
                 uids.append(victim.uid)
-                message.pods.append(_candidate(victim))
+                message.pods.append(_candidate(victim, leaving=self._core.cache.leaving(victim.uid)))
         message.statuses.extend(statuses.messages)
         self._pods[cycle.id] = uids
         return message
@@ -233,16 +233,16 @@ def _lower(info: NodeInfo, priority: int) -> list[PodInfo]:
     return [pod for pod in info.pods.values() if pod.priority < priority]
 
 
-def _candidate(info: PodInfo) -> framework_pb2.CandidatePod:
+def _candidate(info: PodInfo, *, leaving: bool) -> framework_pb2.CandidatePod:
     pod = info.pod
     target = next((c for c in pod.status.conditions if c.type == DISRUPTION_TARGET), None)
     message = framework_pb2.CandidatePod(
         pod=wire.pod_reference(pod),
         priority=info.priority,
         labels=pod.metadata.labels,
-        terminating=pod.metadata.deletion_timestamp is not None,
-        preempted_by_scheduler=target is not None
-        and (target.status, target.reason) == ("True", PREEMPTION_BY_SCHEDULER),
+        terminating=leaving or pod.metadata.deletion_timestamp is not None,
+        preempted_by_scheduler=leaving
+        or (target is not None and (target.status, target.reason) == ("True", PREEMPTION_BY_SCHEDULER)),
         in_pod_group=pod.spec.scheduling_group is not None,
     )
     if pod.status.start_time is not None:

@@ -23,6 +23,11 @@ from earmark.framework.writer import PodWriter
 from earmark.runtime.retry import retrying
 from earmark.v1 import framework_pb2, preemption_pb2, scheduler_plugin_pb2
 
+_DELETED = (
+    preemption_pb2.VICTIM_OUTCOME_DELETED,
+    preemption_pb2.VICTIM_OUTCOME_ALREADY_TERMINATING,
+    preemption_pb2.VICTIM_OUTCOME_GONE,
+)
 _NOT_DELETED = (preemption_pb2.VICTIM_OUTCOME_FAILED, preemption_pb2.VICTIM_OUTCOME_NOT_ATTEMPTED)
 
 _log = logging.getLogger(__name__)
@@ -113,6 +118,9 @@ class Preempting:
         """Make a confirmed nomination happen, and see to what becomes of it. Runs in the background (B9)."""
         core = self._core
         results = await self._victims(nomination)
+        for result in results:
+            if result.outcome in _DELETED:
+                core.cache.leave(result.pod.uid)
         not_deleted = [_victim(result) for result in results if result.outcome in _NOT_DELETED]
         if not_deleted:
             _log.warning(
