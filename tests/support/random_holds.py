@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from earmark.dynamicresources.component import DynamicResources
 from earmark.dynamicresources.happened import Happened
 from earmark.dynamicresources.nominations import Phase
@@ -11,12 +14,21 @@ from earmark.kube.objects import AllocationResult
 Device = tuple[str, str, str]
 
 
-def _exclusive(allocation: AllocationResult) -> list[Device]:
-    return [
-        (item.driver, item.pool, item.device)
-        for item in allocation.devices.results
-        if not item.admin_access and item.share_id is None
-    ]
+@dataclass(frozen=True)
+class _Hold:
+    """For whom a device is held. Who shares the claim takes nothing away, and a hold is for one node (KEP: Holding)."""
+
+    owner: str
+    generation: int
+    priority: int
+    node: str
+    claim: str
+
+
+def _exclusive(allocation: AllocationResult) -> Iterator[Device]:
+    for item in allocation.devices.results:
+        if not item.admin_access and item.share_id is None:
+            yield item.driver, item.pool, item.device
 
 
 class HoldWatch:
@@ -26,7 +38,7 @@ class HoldWatch:
         """Add what is wrong to `complaints`."""
         self._complaints = complaints
         self._known: frozenset[str] = frozenset()
-        self._before: dict[Device, tuple[str, int, int]] = {}
+        self._before: dict[Device, _Hold] = {}
 
     def listen(self, plugin: DynamicResources) -> None:
         """Listen to this plugin, which was just built and knows nothing yet."""
@@ -37,26 +49,31 @@ class HoldWatch:
     def _look(self, world: World, happened: tuple[Happened, ...]) -> None:
         newcomers = [uid for uid in world.reservations if uid not in self._known]
         self._known = frozenset(world.reservations)
-        held = self._held(world)
+        held = _held(world)
         for uid in newcomers:
-            taker = world.pods.get(uid)
-            for allocation in world.reservations[uid].allocations.values():
-                for device in _exclusive(allocation):
-                    owner = self._before.get(device)
-                    if owner is None or held.get(device) != owner or owner[0] == uid or taker is None:
-                        continue
-                    if taker.priority <= owner[2]:
-                        name = "/".join(device)
-                        self._complaints.append(f"{taker.ref.name} takes {name}, which is held for {owner[0]}")
+            self._taken(world, uid, held)
         self._before = held
 
-    @staticmethod
-    def _held(world: World) -> dict[Device, tuple[str, int, int]]:
-        """Return the owner, generation and priority of each exclusive device that is held."""
-        found: dict[Device, tuple[str, int, int]] = {}
-        for nomination in world.nominations.all():
-            if nomination.phase is Phase.CONFIRMED:
-                for result in nomination.results:
-                    for device in _exclusive(result.allocation):
-                        found[device] = (nomination.pod.uid, nomination.generation, nomination.priority)
-        return found
+    def _taken(self, world: World, uid: str, held: dict[Device, _Hold]) -> None:
+        taker, reservation = world.pods.get(uid), world.reservations[uid]
+        if taker is None:
+            return
+        for claim, allocation in reservation.allocations.items():
+            for device in _exclusive(allocation):
+                hold = self._before.get(device)
+                if hold is None or held.get(device) != hold or uid == hold.owner or claim == hold.claim:
+                    continue
+                if taker.priority <= hold.priority and reservation.node == hold.node:
+                    self._complaints.append(
+                        f"{taker.ref.name} takes {'/'.join(device)}, which is held for {hold.owner}"
+                    )
+
+
+def _held(world: World) -> dict[Device, _Hold]:
+    found: dict[Device, _Hold] = {}
+    for item in world.nominations.all():
+        if item.phase is Phase.CONFIRMED:
+            for result in item.results:
+                hold = _Hold(item.pod.uid, item.generation, item.priority, item.node, result.claim_uid)
+                found.update(dict.fromkeys(_exclusive(result.allocation), hold))
+    return found

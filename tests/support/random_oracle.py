@@ -306,8 +306,8 @@ def fits(photo: Photo, pod: Data) -> list[str]:
     return [node for node in photo.nodes if not obstacle(photo, pod, node)]
 
 
-def helped(photo: Photo, pod: Data) -> list[str]:
-    """Return the nodes on which the pod fits if all pods of lower priority go."""
+def helped(photo: Photo, pod: Data, *, shared: bool = True) -> list[str]:
+    """Return the nodes on which the pod fits if all pods of lower priority go; claims with names only if `shared`."""
     if pod["spec"].get("preemptionPolicy") == "Never":
         return []
     mine = pod["spec"].get("priority", 0)
@@ -318,12 +318,12 @@ def helped(photo: Photo, pod: Data) -> list[str]:
             for name, other in photo.pods.items()
             if other["spec"].get("nodeName") == node and other["spec"].get("priority", 0) < mine
         ]
-        if lower and not obstacle(photo, pod, node, lower, _released(photo, pod, node, lower)):
+        if lower and not obstacle(photo, pod, node, lower, _released(photo, pod, node, lower, shared=shared)):
             found.append(node)
     return found
 
 
-def _released(photo: Photo, pod: Data, node: str, lower: Collection[str]) -> list[str]:
+def _released(photo: Photo, pod: Data, node: str, lower: Collection[str], *, shared: bool) -> list[str]:
     """Return the claims that come free when these pods go."""
     if "schedulingGroup" in pod["spec"]:
         return []
@@ -332,6 +332,8 @@ def _released(photo: Photo, pod: Data, node: str, lower: Collection[str]) -> lis
     own = claims_of(photo, pod) or []
     found = []
     for name, claim in photo.claims.items():
+        if not shared and not claim["metadata"].get("ownerReferences"):
+            continue
         users = [by_uid.get(uid) for uid in _users(claim)]
         if not users or name in own or any(user is not None and "schedulingGroup" in user[1]["spec"] for user in users):
             continue
@@ -359,8 +361,21 @@ def unanswered(photo: Photo) -> Iterator[str]:
             continue
         if nodes := fits(photo, pod):
             yield f"{name} fits on {', '.join(nodes)} and is not bound: {_message(pod)}"
-        elif nodes := helped(photo, pod):
+        elif nodes := helped(photo, pod, shared=False):
             yield f"{name} would fit on {', '.join(nodes)} if those of lower priority went: {_message(pod)}"
+
+
+def for_the_flush(photo: Photo) -> list[str]:
+    """Return the pods that only the flush tries again.
+
+    A shared claim that loses a user may be freed by preemption from then on. Nothing comes free by that, and as upstream
+    nobody is woken; such a pod is no lost one.
+    """
+    return [
+        name
+        for name, pod in photo.pending.items()
+        if claims_of(photo, pod) is not None and helped(photo, pod) and not helped(photo, pod, shared=False)
+    ]
 
 
 def _condition(pod: Data) -> Data | None:
