@@ -7,6 +7,9 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import msgspec
+
+from earmark.framework import events
 from earmark.framework.cache import Cache, Snapshot
 from earmark.framework.events import ClusterEvent
 from earmark.framework.gate import PreemptionGate
@@ -138,6 +141,17 @@ class Core:
         begun = self.now()
         self.queue.move(event, begun)
         self.metrics.handled(event.name, self.now() - begun)
+        self.notify()
+
+    def nomination_gone(self, pod: objects.Pod, node: str) -> None:
+        """Queue the pods that a nomination to the node may have kept out: those of at most the pod's priority.
+
+        Upstream A15.8, for whatever reason the nomination has gone.
+        """
+        status = msgspec.structs.replace(pod.status, nominated_node_name=node)
+        event = ClusterEvent(events.ASSIGNED_POD_DELETE, old=msgspec.structs.replace(pod, status=status))
+        uid, priority = pod.metadata.uid, pod.priority
+        self.queue.move(event, self.now(), lambda other: other.priority <= priority and other.metadata.uid != uid)
         self.notify()
 
     def _ask_hint(self, plugin: str, event: str, ask: Callable[[], bool]) -> bool:

@@ -11,7 +11,7 @@ from earmark.framework import metrics, pod_status, wire
 from earmark.framework.core import Core
 from earmark.framework.cycle import Cycle, CycleRunner
 from earmark.framework.hooks import NominationHook
-from earmark.framework.nominator import NominatedPod
+from earmark.framework.nominator import NominatedPod, NominationChange
 from earmark.framework.pod_status import KEEP, Nominating
 from earmark.framework.queue.entry import Place, QueuedPod, Strategy
 from earmark.framework.remote import PluginError
@@ -111,9 +111,9 @@ class FailureHandler:
         nominator = self._core.nominator
         uid = pod.metadata.uid
         if nominating.nomination is not None:
-            self._hook.changed(nominator.nominate(nominating.nomination))
+            self._lost(pod, nominator.nominate(nominating.nomination))
         elif nominating.override:
-            self._hook.changed(nominator.clear(uid))
+            self._lost(pod, nominator.clear(uid))
         reason = pod_status.UNSCHEDULABLE if failure.rejected else pod_status.SCHEDULER_ERROR
         queued.message = failure.message
         self._event(pod, failure.message)
@@ -128,7 +128,7 @@ class FailureHandler:
             # Nobody is evicted for a nomination that is not on record (F7).
             held = nominator.get(uid)
             if held is not None and held.generation == nomination.generation:
-                self._hook.changed(nominator.clear(uid))
+                self._lost(pod, nominator.clear(uid))
             current = self._core.current(pod)
             if written and current is not None:
                 await self._writer.clear_nomination(_with_nomination(current, nomination))
@@ -137,6 +137,11 @@ class FailureHandler:
         await self._hook.delivered()
         self._core.metrics.schedule_attempts.labels(failure.result, self._core.metrics.profile).inc()
         return failure, nomination
+
+    def _lost(self, pod: objects.Pod, change: NominationChange) -> None:
+        self._hook.changed(change)
+        if change.lost is not None:
+            self._core.nomination_gone(pod, change.lost.node)
 
     async def _explain_later(self, queued: QueuedPod, reason: str, message: str, nominating: Nominating) -> None:
         """Write what the API has not taken, until it does or a later attempt has something else to say.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from earmark.framework import events
-from earmark.framework.events import Hint
+from earmark.framework.events import EventObject, Hint
 from earmark.framework.status import Status, unresolvable
 from earmark.kube import objects
 
@@ -18,11 +18,19 @@ class PreemptionGate:
     """A PreEnqueue plugin. `begin` and `end` bracket the execution of a preemption."""
 
     name = NAME
-    # A victim's end may open the gate but is no reason by itself to try the pod again.
-    hints: Mapping[str, Hint] = MappingProxyType({events.ASSIGNED_POD_DELETE: events.never})
 
     def __init__(self) -> None:
         self._running: dict[str, int] = {}
+        self.hints: Mapping[str, Hint] = MappingProxyType({events.ASSIGNED_POD_DELETE: self._ended})
+
+    def _ended(self, pod: objects.Pod, old: EventObject, _new: EventObject) -> bool:
+        """Whether a pod has ended that the preemptor may have waited for, on its nominated node.
+
+        While the gate is closed a victim's end may open it but is no reason by itself to try the pod again.
+        """
+        if pod.metadata.uid in self._running or not isinstance(old, objects.Pod):
+            return False
+        return old.spec.node_name != "" and old.spec.node_name == pod.status.nominated_node_name
 
     def begin(self, uid: str, generation: int) -> None:
         """A preemption for the pod begins to be executed."""

@@ -98,6 +98,10 @@ class Preempting:
             raise AttemptError(f"preemption: {status.message}")
         if not status.success:
             cycle.diagnosis.preemption_failed()
+        if not status.success and cycle.nominated_node and answer.mode != preemption_pb2.NOMINATING_MODE_OVERRIDE:
+            # It waits for what goes on at its nominated node. Where that is a pod that terminates, and all its claims
+            # are released, only the pod's end tells that the wait is over.
+            cycle.diagnosis.unschedulable_plugins[DEFAULT_PREEMPTION] = None
         nominating = KEEP
         if answer.mode == preemption_pb2.NOMINATING_MODE_OVERRIDE:
             nominating = CLEAR
@@ -196,6 +200,7 @@ class Preempting:
             found = core.pods.get(nomination.namespace, nomination.name)
             if found is not None and found.metadata.uid == nomination.uid:
                 await self._writer.clear_nomination(found)
+                core.nomination_gone(found, nomination.node)
         await self._hook.delivered()
 
 

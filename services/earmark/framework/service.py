@@ -6,16 +6,14 @@ from typing import Any, NoReturn
 
 import grpc
 
-from earmark.framework import events, wire
+from earmark.framework import wire
 from earmark.framework.binding import Binder
 from earmark.framework.core import Core
 from earmark.framework.cycle import AttemptError
 from earmark.framework.dry_runs import BadQuery, DryRuns, UnknownCycle, manifest_of
-from earmark.framework.events import ClusterEvent
 from earmark.framework.explain import Explanations
 from earmark.framework.hooks import NominationHook
 from earmark.framework.remote import PluginError
-from earmark.framework.watching import at_most
 from earmark.framework.writer import PodWriter
 from earmark.kube.quantity import QuantityError
 from earmark.v1 import common_pb2, framework_pb2, framework_pb2_grpc
@@ -127,8 +125,7 @@ class FrameworkServicer(framework_pb2_grpc.FrameworkServiceServicer):
             if pod is None or pod.metadata.uid != nomination.uid:
                 continue
             await self._writer.clear_nomination(pod)
-            event = ClusterEvent(events.ASSIGNED_POD_DELETE, old=pod)
-            core.queue.move(event, core.now(), at_most(nomination.priority, nomination.uid))
+            core.nomination_gone(pod, nomination.node)
         await self._hook.delivered()
         core.notify()
         return response

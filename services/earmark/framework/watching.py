@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from earmark.framework import events, hooks
 from earmark.framework.binding import Binder
 from earmark.framework.core import Core
@@ -114,7 +112,7 @@ class Watching:
         if not known and self._binder.get(uid) is None:
             core.queue.add(new, core.now())
         if change.lost is not None and before is not None and old is not None:
-            self._nomination_gone(old)
+            core.nomination_gone(old, before.node)
 
     def _pending_gone(self, old: objects.Pod) -> None:
         core = self._core
@@ -127,18 +125,9 @@ class Watching:
         if core.cache.assumed(uid):
             # It is being bound: binding fails and puts nothing back.
             self._binder.pod_deleted(uid)
-        if nominated is not None or old.status.nominated_node_name:
-            self._nomination_gone(old)
-
-    def _nomination_gone(self, pod: objects.Pod) -> None:
-        """Pods of at most the priority may have been kept out by the nomination (upstream A15.8)."""
-        event = ClusterEvent(events.ASSIGNED_POD_DELETE, old=pod)
-        self._core.queue.move(event, self._core.now(), at_most(pod.priority, pod.metadata.uid))
-
-
-def at_most(priority: int, but: str) -> Callable[[objects.Pod], bool]:
-    """Return the check for pods of at most a priority, apart from one by UID."""
-    return lambda pod: pod.priority <= priority and pod.metadata.uid != but
+        node = nominated.node if nominated is not None else old.status.nominated_node_name
+        if node:
+            core.nomination_gone(old, node)
 
 
 def _assigned(pod: objects.Pod | None) -> bool:
